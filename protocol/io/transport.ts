@@ -1,0 +1,123 @@
+/**
+ * A stream transport as the speaker needs it: dial, accept, write with back-pressure, close politely or at once.
+ *
+ * node-tcp.ts is the real one (with TCP-MD5, GTSM and source binding), memory-transport.ts an in-memory pair with latency and
+ * faults. Both pass test/compliance/transport.ts. Handlers are called from the event loop, never from inside the call
+ * that caused them.
+ */
+
+import type { Address } from '../net/address.ts';
+
+export interface Endpoint {
+  readonly address: Address;
+  readonly port: number;
+  /** interface name: the zone of a link-local address */
+  readonly zone?: string;
+}
+
+/** What every BGP socket may ask for, whether dialled or accepted. */
+export interface SocketOptions {
+  /** TCP-MD5 key (RFC 2385), 1 to 80 octets */
+  readonly password?: string;
+  /**
+   * hops that packets may take: `{ kind: 'gtsm', hops: 1 }` sends with TTL 255 and drops what arrives with less than
+   * 255 - hops + 1 (RFC 5082); `{ kind: 'multihop', hops }` sends with that TTL; default is the kernel's TTL
+   */
+  readonly ttl?: TtlRule;
+  /** TCP_USER_TIMEOUT in milliseconds: cut a connection whose data stays unacknowledged that long */
+  readonly userTimeoutMs?: number;
+  /** SO_KEEPALIVE with this idle time in seconds */
+  readonly keepAliveSeconds?: number;
+}
+
+export type TtlRule =
+  | { readonly kind: 'gtsm'; readonly hops: number }
+  | { readonly kind: 'hops'; readonly hops: number };
+
+export interface DialOptions extends SocketOptions {
+  readonly remote: Endpoint;
+  readonly localAddress?: Address;
+  /** SO_BINDTODEVICE */
+  readonly localInterface?: string;
+  readonly connectTimeoutMs: number;
+}
+
+export interface ListenOptions {
+  readonly port: number;
+  /** default: all addresses of both families */
+  readonly address?: Address;
+  readonly interface?: string;
+  readonly backlog?: number;
+}
+
+export interface ConnectionHandlers {
+  /** the connection is up (dialled connections only) */
+  onOpen(): void;
+  /** the bytes belong to the receiver until it returns: copy what is kept */
+  onData(bytes: Uint8Array): void;
+  /** some of what was written has been taken by the other side's kernel window */
+  onProgress(): void;
+  /** after `write` returned false: there is room again, everything buffered has gone to the kernel */
+  onDrain(): void;
+  /** said exactly once, last; `error` says why if it was not a clean close by either side */
+  onClose(error?: TransportError): void;
+}
+
+export interface Connection {
+  readonly local: Endpoint;
+  readonly remote: Endpoint;
+  /** takes all of `bytes` (and may keep a reference); false = stop writing until onDrain */
+  write(bytes: Uint8Array): boolean;
+  /** bytes taken but not yet given to the kernel */
+  readonly bufferedBytes: number;
+  /** flush, then FIN; onClose follows */
+  close(): void;
+  /** drop what is buffered and cut; onClose follows */
+  abort(): void;
+  /** stop and go on reading: back-pressure on the other side */
+  pauseReading(): void;
+  resumeReading(): void;
+}
+
+export interface Listener {
+  readonly local: Endpoint;
+  /**
+   * What connections from this address must satisfy. MD5 keys are set on the listening socket per remote address, so a
+   * SYN without the key is never answered.
+   */
+  setPeerOptions(remote: Address, options: SocketOptions): void;
+  clearPeerOptions(remote: Address): void;
+  close(): Promise<void>;
+}
+
+/** A neighbour's connection was accepted: return its handlers, or undefined to refuse it (it is reset). */
+export type AcceptHandler = (connection: Connection) => ConnectionHandlers | undefined;
+
+export interface Transport {
+  /** returns at once; onOpen or onClose follows */
+  dial(options: DialOptions, handlers: ConnectionHandlers): Connection;
+  /** rejects with a TransportError, e.g. code `ADDRESS_IN_USE` */
+  listen(options: ListenOptions, onAccept: AcceptHandler): Promise<Listener>;
+}
+
+export type TransportErrorCode =
+  | 'REFUSED'
+  | 'TIMEOUT'
+  | 'RESET'
+  | 'UNREACHABLE'
+  | 'ADDRESS_IN_USE'
+  | 'ADDRESS_NOT_AVAILABLE'
+  | 'PERMISSION'
+  | 'UNSUPPORTED'
+  | 'CLOSED'
+  | 'OTHER';
+
+export class TransportError extends Error {
+  readonly code: TransportErrorCode;
+
+  constructor(code: TransportErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'TransportError';
+    this.code = code;
+  }
+}
