@@ -13,6 +13,7 @@ import {
   hostPrefix,
   type Ipv6Address,
   maskPrefix,
+  maskWord,
   maxPrefixLength,
   type Prefix,
 } from './address.ts';
@@ -33,7 +34,14 @@ export function parseAddress(text: string): Address | undefined {
 export function parsePrefix(text: string): Prefix | undefined {
   const slash = text.lastIndexOf('/');
   if (slash < 0) return undefined;
-  const address = readAddress(text, slash);
+  const bits = readIpv4(text, 0, slash);
+  // most of a long list is this: no address object in between
+  if (bits >= 0) {
+    const length = readLength(text, slash + 1);
+    if (length < 0 || length > 32 || maskWord(bits, length) !== (bits | 0)) return undefined;
+    return { family: 'ipv4', bits: bits | 0, length };
+  }
+  const address = readIpv6(text, slash);
   if (address === undefined) return undefined;
   const length = readLength(text, slash + 1);
   if (length < 0 || length > maxPrefixLength(address.family)) return undefined;
@@ -73,16 +81,8 @@ export function formatPrefix(prefix: Prefix): string {
 }
 
 function readAddress(text: string, end: number): Address | undefined {
-  // whichever of dot and colon comes first tells the family: an IPv6 address may end in a dotted quad, never begin with one
-  for (let i = 0; i < end; i++) {
-    const code = text.charCodeAt(i);
-    if (code === DOT) {
-      const bits = readIpv4(text, 0, end);
-      return bits < 0 ? undefined : { family: 'ipv4', bits: bits | 0 };
-    }
-    if (code === COLON) return readIpv6(text, end);
-  }
-  return undefined;
+  const bits = readIpv4(text, 0, end);
+  return bits < 0 ? readIpv6(text, end) : { family: 'ipv4', bits: bits | 0 };
 }
 
 /** One to three digits up to the end of the text, no leading zero; -1 where it is anything else. */
@@ -107,18 +107,22 @@ function readIpv4(text: string, start: number, end: number): number {
   for (let i = start; i < end; i++) {
     const code = text.charCodeAt(i);
     if (code === DOT) {
-      if (octet < 0 || ++dots > 3) return -1;
+      if (octet < 0 || dots === 3) return -1;
+      dots++;
       value = (value << 8) | octet;
       octet = -1;
-      continue;
+    } else {
+      octet = withDigit(octet, code - ZERO);
+      if (octet < 0) return -1;
     }
-    octet = withDigit(octet, code - ZERO);
-    if (octet < 0) return -1;
   }
   return dots === 3 && octet >= 0 ? ((value << 8) | octet) >>> 0 : -1;
 }
 
-/** The octet with one more digit behind it; -1 for a leading zero, a value above 255 or what is no digit. */
+/**
+ * The octet with one more digit behind it, or -1: no digit, above 255, or a zero in front, which some readers take
+ * for octal and nobody may guess.
+ */
 function withDigit(octet: number, digit: number): number {
   if (digit < 0 || digit > 9 || octet === 0) return -1;
   const next = octet < 0 ? digit : octet * 10 + digit;
