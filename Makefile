@@ -1,0 +1,62 @@
+# Herald's front door. `make help` lists what there is.
+
+SHELL := /bin/sh
+NODE := node_modules/.bin/node --conditions=bgp-ts-source
+BIN := node_modules/.bin
+# npm scripts and tools run on the pinned Node
+export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## install what is missing: Debian packages (routers are not started), Node 26 and npm packages
+	@tools/setup.sh
+
+.PHONY: check
+check: setup ## check types
+	@$(BIN)/tsc -p tsconfig.json
+
+.PHONY: lint
+lint: setup ## lint, format and import directions, nothing changed
+	@$(BIN)/biome check --error-on-warnings
+
+.PHONY: format
+format: setup ## format and fix what can be fixed
+	@$(BIN)/biome check --write
+
+.PHONY: build
+build: setup ## dist/herald: the program as one bundle
+	@$(NODE) tools/build.ts
+
+.PHONY: clean
+clean: ## remove what was built
+	@rm -rf dist protocol/dist coverage
+
+.PHONY: test
+test: setup check lint build ## everything that proves it: types, lint, all rings (real routers want root)
+	@$(NODE) tools/rings.ts
+
+.PHONY: test-long
+test-long: setup check lint build ## the same with all repetitions and the long fuzz run
+	@HERALD_TEST_LONG=1 $(NODE) tools/rings.ts
+	@$(NODE) --expose-gc tools/fuzz.ts
+
+.PHONY: unit
+unit: setup ## the unit ring: codec, machines, RIB, transports
+	@$(NODE) tools/rings.ts unit
+
+.PHONY: interop
+interop: setup build ## the rings with real routers and the scripted neighbour
+	@$(NODE) tools/rings.ts wire interop
+
+.PHONY: fuzz
+fuzz: setup ## 1,000,000 mutated messages through the decoder, time and memory bounded
+	@$(NODE) --expose-gc tools/fuzz.ts
+
+.PHONY: bench
+bench: setup build ## speed and memory side by side with BIRD, FRR, GoBGP and ExaBGP (wants root)
+	@$(NODE) test/bench/run.ts

@@ -1,0 +1,53 @@
+/**
+ * Builds dist/: the launcher, the program as one bundle, and koffi with the native file of this platform beside it (a native
+ * module cannot go into a bundle). dist/ can be copied to any machine that has Node 26.
+ */
+
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { build } from 'esbuild';
+
+const root = dirname(import.meta.dirname);
+const dist = join(root, 'dist');
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+rmSync(dist, { recursive: true, force: true });
+mkdirSync(dist);
+await build({
+  entryPoints: [join(root, 'src/cli/main.ts')],
+  outfile: join(dist, 'herald.mjs'),
+  bundle: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node26',
+  minify: true,
+  keepNames: true,
+  conditions: ['bgp-ts-source'],
+  external: ['koffi'],
+  define: { HERALD_VERSION: JSON.stringify(version) },
+  // what CommonJS packages expect to find, inside an ES module
+  banner: {
+    js: "import { createRequire as heraldCreateRequire } from 'node:module'; const require = heraldCreateRequire(import.meta.url);",
+  },
+});
+cpSync(join(root, 'src/cli/herald'), join(dist, 'herald'));
+chmodSync(join(dist, 'herald'), 0o755);
+copyKoffi();
+process.stdout.write(`dist/herald ${version}: ${kilobytes('herald.mjs')} kB bundle\n`);
+
+function copyKoffi(): void {
+  const native = `@koromix/koffi-${process.platform}-${process.arch}`;
+  const from = join(root, 'node_modules');
+  const to = join(dist, 'node_modules');
+  for (const file of ['package.json', 'index.js', 'index.cjs', 'LICENSE.txt']) {
+    cpSync(join(from, 'koffi', file), join(to, 'koffi', file));
+  }
+  if (existsSync(join(from, 'koffi/lib'))) {
+    cpSync(join(from, 'koffi/lib'), join(to, 'koffi/lib'), { recursive: true });
+  }
+  cpSync(join(from, native), join(to, native), { recursive: true });
+}
+
+function kilobytes(file: string): number {
+  return Math.round(statSync(join(dist, file)).size / 1000);
+}
