@@ -25,6 +25,8 @@ export const CapabilityCode = {
   addPath: 69,
   enhancedRouteRefresh: 70,
   fqdn: 73,
+  /** Cisco's number from before RFC 2918; old speakers send it beside or instead of 2 */
+  ciscoRouteRefresh: 128,
 } as const;
 
 export const AttributeCode = {
