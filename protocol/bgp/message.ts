@@ -118,8 +118,9 @@ export interface LargeCommunity {
 }
 
 /**
- * What an UPDATE says about its routes. A decoded four-octet view: AS4_PATH and AS4_AGGREGATOR have been merged into
- * `asPath` and `aggregator` (RFC 6793 §4.2.3) when the session is a two-octet one.
+ * What an UPDATE says about its routes. On a session, a four-octet view: AS4_PATH and AS4_AGGREGATOR have been merged into
+ * `asPath` and `aggregator` (RFC 6793 §4.2.3) when the session is a two-octet one. Where the session is not known
+ * (`CodecContext.internal` undefined) the attributes stand as they came.
  */
 export interface PathAttributes {
   readonly origin?: Origin;
@@ -138,6 +139,9 @@ export interface PathAttributes {
   readonly extendedCommunities?: readonly ExtendedCommunity[];
   /** RFC 5701: 20 octets each */
   readonly ipv6ExtendedCommunities?: readonly Uint8Array[];
+  /** only in messages of an unknown session: what came, not merged */
+  readonly as4Path?: readonly AsPathSegment[];
+  readonly as4Aggregator?: Aggregator;
   readonly largeCommunities?: readonly LargeCommunity[];
   /** RFC 9234 Only to Customer */
   readonly otc?: number;
