@@ -1,0 +1,43 @@
+/**
+ * Which of two connections to one neighbour survives (RFC 4271 §6.8, RFC 6286 §2.3).
+ *
+ * The rule in one sentence: the connection that was dialled by the speaker with the larger BGP Identifier stays. The RFC
+ * wraps that in the order of events on one side; the outcome must not depend on it, since the two ends see different
+ * orders. How peer.ts keeps both ends in agreement:
+ *
+ * - An OPEN on one connection decides, against a connection that is in OpenConfirm or Established. A connection in OpenSent
+ *   is left alone: its own OPEN will decide, or never come.
+ * - An attempt on which our OPEN has not been sent is given up as soon as the other connection is in OpenConfirm. The
+ *   neighbour cannot have decided in its favour, for it has seen no OPEN on it.
+ * - A connection that the neighbour dials when a session is Established gets no OPEN at all (unless graceful restart says
+ *   that the old session is dead), so it cannot win on the other end either.
+ *
+ * Hence an Established session falls to a collision only if our OPEN was out on both connections before: the neighbour
+ * will see both OPENs and decide as we do, whereas keeping the Established one (the letter of §6.8) can make the two ends
+ * close one connection each.
+ */
+
+import type { ConnectionState } from './connection-state.ts';
+import type { Negotiated } from './negotiate.ts';
+import type { Side } from './session.ts';
+
+/** The side of the connection that stays: `out` if we are the one with precedence. */
+export function survivingSide(negotiated: Negotiated): Side {
+  const { localRouterId, peerRouterId, localAsn, peerAsn } = negotiated;
+  if (localRouterId !== peerRouterId) return localRouterId > peerRouterId ? 'out' : 'in';
+  // equal identifiers are allowed between different autonomous systems; the larger number has precedence (RFC 6286 §2.3)
+  return localAsn > peerAsn ? 'out' : 'in';
+}
+
+/** OPENs have been exchanged: the connection takes part in collisions and makes other attempts pointless. */
+export function isLive(state: ConnectionState): boolean {
+  return state.kind === 'open-confirm' || state.kind === 'established';
+}
+
+/**
+ * RFC 4724 §5: a neighbour that dials while we think its session is Established has restarted, if it said that it would do
+ * that gracefully. The old connection is then dropped without a NOTIFICATION.
+ */
+export function isReplacedByNewConnection(state: ConnectionState): boolean {
+  return state.kind === 'established' && state.negotiated.peerGracefulRestart !== undefined;
+}
