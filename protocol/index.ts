@@ -1,1 +1,155 @@
-export const x = 1;
+/**
+ * bgp-ts: a BGP-4 speaker. This is the only door; see README.md for a tour.
+ *
+ *   values        Address, Prefix, Route, messages
+ *   codec         decode, encode, Framer, describe*
+ *   machine       stepPeer: the session of one neighbour, pure
+ *   RIB           AdjRibOut: what a neighbour has been told and shall be told
+ *   speaker       Speaker: neighbours, sessions, routes on real (or in-memory) transports
+ *   MRT           MrtReader
+ */
+
+export { AdjRibIn } from './bgp/adj-rib-in.ts';
+export { AdjRibOut, type Batch } from './bgp/adj-rib-out.ts';
+export {
+  attributeName,
+  capabilityName,
+  messageTypeName,
+  notificationName,
+} from './bgp/code-names.ts';
+export {
+  Afi,
+  AttributeCode,
+  CapabilityCode,
+  CeaseSubcode,
+  ErrorCode,
+  FsmSubcode,
+  HeaderSubcode,
+  MessageType,
+  OpenSubcode,
+  Role,
+  Safi,
+  UpdateSubcode,
+} from './bgp/codes.ts';
+export {
+  communityName,
+  formatCommunity,
+  formatLargeCommunity,
+  parseCommunity,
+  parseLargeCommunity,
+  WellKnownCommunity,
+  type WellKnownCommunityName,
+} from './bgp/community.ts';
+export { type DecodeResult, decode, decodeAt, PLAIN_CONTEXT } from './bgp/decode.ts';
+export { describeResult } from './bgp/describe.ts';
+export { encode } from './bgp/encode.ts';
+export { BgpFault, type Issue, type Outcome, type WithdrawnByFault } from './bgp/error.ts';
+export {
+  formatExtendedCommunity,
+  formatIpv6ExtendedCommunity,
+  parseExtendedCommunity,
+  parseIpv6ExtendedCommunity,
+} from './bgp/extended-community.ts';
+export { Framer, type FramerResult } from './bgp/framer.ts';
+export type {
+  Aggregator,
+  AsPathSegment,
+  Capability,
+  ExtendedCommunity,
+  KeepaliveMessage,
+  LargeCommunity,
+  Message,
+  MpReach,
+  MpUnreach,
+  Nlri,
+  NotificationMessage,
+  OpenMessage,
+  Origin,
+  PathAttributes,
+  RouteRefreshMessage,
+  UnknownAttribute,
+  UpdateMessage,
+} from './bgp/message.ts';
+export {
+  buildOpen,
+  type CodecContext,
+  type FamilyId,
+  type Negotiated,
+  negotiate,
+} from './bgp/negotiate.ts';
+export type { NextHops, RefusedRoute, SessionView } from './bgp/pack.ts';
+export { initialPeerState, type PeerState, peerStateName, stepPeer } from './bgp/peer.ts';
+export { attributesEqual, type Route, type RouteAttributes } from './bgp/route.ts';
+export type {
+  ConnectionStateName,
+  DownReason,
+  PeerAction,
+  PeerEvent,
+  SessionConfig,
+} from './bgp/session.ts';
+export { endOfRib, isEndOfRib } from './bgp/update.ts';
+export type { Clock, Timer } from './io/clock.ts';
+export { type InterfaceAddresses, resolveLocalAddresses } from './io/interface-addresses.ts';
+export { MemoryNetwork } from './io/memory-transport.ts';
+export { nodeClock } from './io/node-clock.ts';
+export { nodeRandom } from './io/node-random.ts';
+export { NodeTcpTransport } from './io/node-tcp.ts';
+export type { Random } from './io/random.ts';
+export {
+  type Connection,
+  type ConnectionHandlers,
+  type DialOptions,
+  type Endpoint,
+  type Listener,
+  type ListenOptions,
+  type SocketOptions,
+  type Transport,
+  TransportError,
+  type TransportErrorCode,
+  type TtlRule,
+} from './io/transport.ts';
+export {
+  type Address,
+  addressEquals,
+  addressKey,
+  comparePrefix,
+  type Family,
+  hostPrefix,
+  type Ipv4Address,
+  type Ipv4Prefix,
+  type Ipv6Address,
+  type Ipv6Prefix,
+  isLinkLocal,
+  maskPrefix,
+  type Prefix,
+  type PrefixKey,
+  prefixContains,
+  prefixEquals,
+  prefixKey,
+} from './net/address.ts';
+export {
+  formatAddress,
+  formatPrefix,
+  formatRouterId,
+  parseAddress,
+  parsePrefix,
+  parsePrefixMasked,
+  parseRouterId,
+} from './net/address-text.ts';
+export { AS_TRANS, isUsableAsn } from './net/asn.ts';
+export { describeDown } from './speaker/describe-down.ts';
+export type {
+  ListenEvent,
+  PeerCounters,
+  PeerSpeakerEvent,
+  PeerStatus,
+  SpeakerEvent,
+} from './speaker/events.ts';
+export type { NextHopSettings, PeerSettings, PeerTimers } from './speaker/settings.ts';
+export {
+  type Desired,
+  type DesiredPeer,
+  Speaker,
+  type SpeakerOptions,
+  type SpeakerStop,
+} from './speaker/speaker.ts';

@@ -1,0 +1,382 @@
+/**
+ * Runs one neighbour: executes what the session machine says, on real timers and connections, and feeds it what happens.
+ * Protocol decisions are in bgp/peer.ts, routes in route-sender.ts. What is here is glue:
+ *
+ *   bytes -> Wire -> message -> stepPeer -> actions -> Wire, timers, RouteSender, events
+ */
+
+import type { BgpFault, Issue } from '../bgp/error.ts';
+import type { Message, NotificationMessage, UpdateMessage } from '../bgp/message.ts';
+import type { Negotiated } from '../bgp/negotiate.ts';
+import { describeNotification } from '../bgp/notification.ts';
+import type { SessionView } from '../bgp/pack.ts';
+import {
+  acceptsIncoming,
+  initialPeerState,
+  type PeerState,
+  peerStateName,
+  stepPeer,
+} from '../bgp/peer.ts';
+import type { Route } from '../bgp/route.ts';
+import type {
+  ConnectionStateName,
+  PeerAction,
+  PeerEvent,
+  SessionConfig,
+  Side,
+  StopReason,
+} from '../bgp/session.ts';
+import type { Clock } from '../io/clock.ts';
+import type { InterfaceAddresses } from '../io/interface-addresses.ts';
+import type { Random } from '../io/random.ts';
+import type {
+  Connection,
+  ConnectionHandlers,
+  DialOptions,
+  Endpoint,
+  Transport,
+} from '../io/transport.ts';
+import { describeDown } from './describe-down.ts';
+import type { PeerSpeakerEvent, PeerStatus } from './events.ts';
+import { sessionNextHops } from './next-hops.ts';
+import { PeerTally } from './peer-tally.ts';
+import { RouteSender } from './route-sender.ts';
+import { type PeerSettings, sessionConfig } from './settings.ts';
+import { dialOptions } from './socket-options.ts';
+import { TimerTable } from './timer-table.ts';
+import { Wire } from './wire.ts';
+
+export interface PeerWorld {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly transport: Transport;
+  /** addresses on the interface that owns this local address, for "next hop self" of the other family */
+  readonly interfaceAddresses: (local: Endpoint) => InterfaceAddresses | undefined;
+  readonly emit: (event: PeerSpeakerEvent) => void;
+}
+
+interface Session {
+  readonly side: Side;
+  readonly negotiated: Negotiated;
+}
+
+const REFUSED_SHOWN = 10;
+
+export class PeerDriver {
+  readonly #world: PeerWorld;
+  readonly #timers: TimerTable;
+  readonly #routes = new RouteSender(() => this.#onSynced());
+  readonly #tally = new PeerTally();
+  readonly #events: PeerEvent[] = [];
+  readonly #idleWaiters: (() => void)[] = [];
+  readonly #wires: Record<Side, Wire | undefined> = { out: undefined, in: undefined };
+  #settings: PeerSettings;
+  #isRestarting: boolean;
+  #config: SessionConfig;
+  #machine: PeerState = initialPeerState();
+  #state: ConnectionStateName = 'idle';
+  #sinceMs: number;
+  #session: Session | undefined;
+  #lastError: string | undefined;
+  #isDispatching = false;
+
+  constructor(settings: PeerSettings, world: PeerWorld, isRestarting: boolean) {
+    this.#settings = settings;
+    this.#isRestarting = isRestarting;
+    this.#config = sessionConfig(settings, { restarting: isRestarting });
+    this.#world = world;
+    this.#timers = new TimerTable(world.clock);
+    this.#sinceMs = world.clock.wallTimeMs();
+  }
+
+  get settings(): PeerSettings {
+    return this.#settings;
+  }
+
+  start(): void {
+    this.#dispatch({ kind: 'start' });
+  }
+
+  /** resolves when the neighbour has been told and no connection is left */
+  stop(reason: StopReason): Promise<void> {
+    this.#dispatch({ kind: 'stop', reason });
+    if (this.#isIdle()) return Promise.resolve();
+    return new Promise((resolve) => this.#idleWaiters.push(resolve));
+  }
+
+  /** the whole set that this neighbour should have; only the difference is sent */
+  setRoutes(routes: Iterable<Route>): void {
+    this.#routes.setRoutes(routes);
+  }
+
+  /** what can change under a running session; the caller has seen to it that nothing else differs */
+  setSettings(settings: PeerSettings): void {
+    this.#settings = settings;
+    this.#config = sessionConfig(settings, { restarting: this.#isRestarting });
+    if (this.#session !== undefined) this.#routes.updateSession(this.#view(this.#session));
+  }
+
+  synced(): Promise<void> {
+    return this.#routes.synced();
+  }
+
+  /** a connection that this neighbour dialled; undefined = refused */
+  accept(connection: Connection): ConnectionHandlers | undefined {
+    const verdict = acceptsIncoming(this.#machine, this.#config);
+    if (verdict === 'refuse') return undefined;
+    if (verdict === 'replace') this.#drop('in', 'replaced by a new connection');
+    if (this.#wires.in !== undefined) return undefined;
+    const wire = this.#newWire('in');
+    wire.attach(connection);
+    this.#dispatch({ kind: 'connected', side: 'in' });
+    return wire;
+  }
+
+  status(): PeerStatus {
+    const connection = this.#session && this.#wires[this.#session.side]?.connection;
+    return {
+      name: this.#settings.name,
+      state: this.#state,
+      sinceMs: this.#sinceMs,
+      ...(this.#session === undefined ? {} : { negotiated: this.#session.negotiated }),
+      ...(connection === undefined ? {} : { local: connection.local, remote: connection.remote }),
+      routesAdvertised: this.#routes.advertised,
+      routesPending: this.#routes.pendingCount,
+      ...(this.#lastError === undefined ? {} : { lastError: this.#lastError }),
+      counters: this.#tally.counters([this.#wires.out, this.#wires.in]),
+    };
+  }
+
+  /** events that come up while actions are executed wait their turn, so that the machine sees one at a time */
+  #dispatch(event: PeerEvent): void {
+    this.#events.push(event);
+    if (this.#isDispatching) return;
+    this.#isDispatching = true;
+    for (let next = this.#events.shift(); next !== undefined; next = this.#events.shift()) {
+      const { state, actions } = stepPeer(this.#machine, next, this.#config);
+      this.#machine = state;
+      for (const action of actions) this.#execute(action);
+      this.#noteTransition();
+    }
+    this.#isDispatching = false;
+    this.#checkIdle();
+  }
+
+  #noteTransition(): void {
+    const to = peerStateName(this.#machine);
+    if (to === this.#state) return;
+    const from = this.#state;
+    this.#state = to;
+    this.#sinceMs = this.#world.clock.wallTimeMs();
+    this.#world.emit({ kind: 'transition', peer: this.#settings.name, from, to });
+  }
+
+  #execute(action: PeerAction): void {
+    switch (action.kind) {
+      case 'connect':
+        this.#dial();
+        break;
+      case 'send':
+        this.#send(action.side, action.message);
+        break;
+      case 'close':
+        this.#wires[action.side]?.close();
+        break;
+      case 'abort':
+        this.#wires[action.side]?.abort();
+        break;
+      case 'start-timer':
+        this.#startTimer(action);
+        break;
+      case 'stop-timer':
+        this.#timers.stop(`${action.side} ${action.timer}`);
+        break;
+      case 'start-idle-hold':
+        this.#timers.start('idle-hold', this.#delayMs(action), () =>
+          this.#dispatch({ kind: 'timer', timer: 'idle-hold' }),
+        );
+        break;
+      case 'stop-idle-hold':
+        this.#timers.stop('idle-hold');
+        break;
+      case 'established':
+        this.#established(action.side, action.negotiated);
+        break;
+      case 'down':
+        this.#down(action);
+        break;
+    }
+  }
+
+  #startTimer(action: PeerAction & { readonly kind: 'start-timer' }): void {
+    const { side, timer } = action;
+    this.#timers.start(`${side} ${timer}`, this.#delayMs(action), () =>
+      this.#dispatch({ kind: 'timer', timer, side }),
+    );
+  }
+
+  /** RFC 4271 §10: jitter takes away up to a quarter */
+  #delayMs(timer: { readonly seconds: number; readonly jitter: boolean }): number {
+    const factor = timer.jitter ? 0.75 + 0.25 * this.#world.random.next() : 1;
+    return timer.seconds * 1000 * factor;
+  }
+
+  #dial(): void {
+    const wire = this.#newWire('out');
+    const options: DialOptions = dialOptions(this.#settings, this.#config.connectRetrySeconds);
+    wire.attach(this.#world.transport.dial(options, wire));
+  }
+
+  #newWire(side: Side): Wire {
+    const wire: Wire = new Wire({
+      onConnected: () => this.#dispatch({ kind: 'connected', side }),
+      onMessage: (message, issues) => this.#onMessage(side, message, issues),
+      onFault: (fault) => this.#onFault(side, fault),
+      onProgress: () => this.#onProgress(side),
+      onDrain: () => this.#onDrain(side),
+      onDisconnected: (error) => {
+        // a wire that was replaced has no more to say
+        if (this.#wires[side] !== wire) return;
+        this.#detach(side);
+        const detail = error?.message ?? 'the neighbour closed the connection';
+        this.#dispatch({ kind: 'disconnected', side, detail });
+      },
+    });
+    this.#drop(side, 'replaced by a new connection');
+    this.#wires[side] = wire;
+    return wire;
+  }
+
+  #detach(side: Side): void {
+    const wire = this.#wires[side];
+    if (wire !== undefined) this.#tally.keep(wire);
+    this.#wires[side] = undefined;
+  }
+
+  #drop(side: Side, detail: string): void {
+    const wire = this.#wires[side];
+    if (wire === undefined) return;
+    this.#detach(side);
+    wire.abort();
+    this.#dispatch({ kind: 'disconnected', side, detail });
+  }
+
+  #send(side: Side, message: Message): void {
+    this.#wires[side]?.send(message);
+    if (message.kind === 'notification') {
+      this.#tally.notificationsSent += 1;
+      this.#world.emit({ kind: 'notification-sent', ...this.#notificationFacts(message) });
+    }
+    this.#checkFlushed(side);
+  }
+
+  #notificationFacts(message: NotificationMessage) {
+    const { name, text } = describeNotification(message);
+    const { code, subcode, data } = message;
+    return { peer: this.#settings.name, code, subcode, data, name, text: text ?? '' };
+  }
+
+  /** tells the machine when nothing is left between us and the kernel, which is what `closing` waits for */
+  #checkFlushed(side: Side): void {
+    if (this.#wires[side]?.connection?.bufferedBytes !== 0) return;
+    this.#dispatch({ kind: 'flushed', side });
+  }
+
+  #onProgress(side: Side): void {
+    this.#dispatch({ kind: 'progress', side });
+    this.#checkFlushed(side);
+    if (this.#session?.side === side) this.#routes.pump();
+  }
+
+  #onDrain(side: Side): void {
+    this.#checkFlushed(side);
+    if (this.#session?.side === side) this.#routes.drained();
+  }
+
+  #onMessage(side: Side, message: Message, issues: readonly Issue[]): void {
+    const peer = this.#settings.name;
+    for (const issue of issues) this.#world.emit({ kind: 'update-issue', peer, issue });
+    if (message.kind === 'notification') {
+      this.#tally.notificationsReceived += 1;
+      this.#world.emit({ kind: 'notification-received', ...this.#notificationFacts(message) });
+    }
+    this.#dispatch({ kind: 'message', side, message });
+    if (this.#session?.side !== side) return;
+    if (message.kind === 'update') {
+      this.#tally.count(message);
+      this.#world.emit({ kind: 'update-received', peer, update: message });
+    } else if (message.kind === 'route-refresh' && message.subtype === 0) {
+      // RFC 7313: the other subtypes mark the neighbour's own refreshes, or are unknown and ignored
+      const { afi, safi } = message;
+      this.#world.emit({ kind: 'refresh-requested', peer, family: { afi, safi } });
+      this.#routes.refresh({ afi, safi });
+    }
+  }
+
+  #onFault(side: Side, fault: BgpFault): void {
+    this.#tally.faults += 1;
+    if (fault.outcome === 'reset') {
+      this.#dispatch({ kind: 'fault', side, fault });
+      return;
+    }
+    // the routes are gone, the session stays: for the machine it was an UPDATE like any other (RFC 7606 §2)
+    const message: UpdateMessage = { kind: 'update', withdrawn: [], attributes: {}, nlri: [] };
+    this.#dispatch({ kind: 'message', side, message });
+    this.#world.emit({ kind: 'update-fault', peer: this.#settings.name, fault });
+  }
+
+  #established(side: Side, negotiated: Negotiated): void {
+    const wire = this.#wires[side];
+    const connection = wire?.connection;
+    if (wire === undefined || connection === undefined) return;
+    const session: Session = { side, negotiated };
+    this.#session = session;
+    this.#tally.establishedCount += 1;
+    this.#lastError = undefined;
+    wire.negotiated(negotiated);
+    const { local, remote } = connection;
+    const peer = this.#settings.name;
+    this.#world.emit({ kind: 'established', peer, side, local, remote, negotiated });
+    this.#routes.begin(wire, this.#view(session));
+  }
+
+  #view(session: Session): SessionView {
+    const { negotiated, side } = session;
+    const local = this.#wires[side]?.connection?.local;
+    if (local === undefined) return { negotiated, nextHops: {} };
+    const onInterface = this.#world.interfaceAddresses(local);
+    const nextHops = sessionNextHops(this.#settings.nextHop ?? {}, local.address, onInterface);
+    return { negotiated, nextHops };
+  }
+
+  #onSynced(): void {
+    // the neighbour has our End-of-RIB: a restart is over (RFC 4724 §4.1)
+    this.#isRestarting = false;
+    this.#config = sessionConfig(this.#settings, { restarting: false });
+    const peer = this.#settings.name;
+    const refused = this.#routes.refused;
+    if (refused.length > 0) {
+      const first = refused.slice(0, REFUSED_SHOWN);
+      this.#world.emit({ kind: 'routes-refused', peer, count: refused.length, first });
+    }
+    this.#world.emit({ kind: 'routes-synced', peer, routes: this.#routes.advertised });
+  }
+
+  #down(action: PeerAction & { readonly kind: 'down' }): void {
+    if (this.#session?.side === action.side) {
+      this.#session = undefined;
+      this.#routes.end();
+    }
+    const { wasEstablished, reason } = action;
+    if (reason.kind !== 'stopped') this.#lastError = describeDown(reason);
+    this.#world.emit({ kind: 'down', peer: this.#settings.name, wasEstablished, reason });
+  }
+
+  #isIdle(): boolean {
+    return this.#state === 'idle' && this.#wires.out === undefined && this.#wires.in === undefined;
+  }
+
+  #checkIdle(): void {
+    if (this.#isIdle()) for (const resolve of this.#idleWaiters.splice(0)) resolve();
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * Moves one neighbour's routes from its Adj-RIB-Out to its wire, as fast as the socket has room and no faster. The RIB is
+ * pulled, never pushed: a neighbour that reads slowly leaves changes in the RIB, where newer ones replace them.
+ */
+
+import { AdjRibOut } from '../bgp/adj-rib-out.ts';
+import type { FamilyId } from '../bgp/negotiate.ts';
+import type { RefusedRoute, SessionView } from '../bgp/pack.ts';
+import type { Route } from '../bgp/route.ts';
+import type { Family } from '../net/address.ts';
+import type { Wire } from './wire.ts';
+
+/** How much is taken from the RIB per write: a few full messages, so that a change is never far behind. */
+const WRITE_BYTES = 65536;
+
+export class RouteSender {
+  readonly #rib = new AdjRibOut();
+  readonly #onSynced: () => void;
+  readonly #waiters: (() => void)[] = [];
+  #wire: Wire | undefined;
+  #nextHops = '';
+  /** the socket takes more */
+  #writable = false;
+  /** something was sent, or is to be sent, since `onSynced` was last called */
+  #isNews = false;
+
+  constructor(onSynced: () => void) {
+    this.#onSynced = onSynced;
+  }
+
+  setRoutes(routes: Iterable<Route>): void {
+    if (this.#rib.apply(routes)) this.#isNews = true;
+    this.pump();
+  }
+
+  /** a session is up: the whole set and End-of-RIB go out on this wire */
+  begin(wire: Wire, view: SessionView): void {
+    this.#wire = wire;
+    this.#nextHops = JSON.stringify(view.nextHops);
+    this.#writable = true;
+    this.#isNews = true;
+    this.#rib.established(view);
+    this.pump();
+  }
+
+  end(): void {
+    this.#wire = undefined;
+    this.#writable = false;
+    this.#rib.down();
+    this.#release();
+  }
+
+  /** next hops may have changed under the running session */
+  updateSession(view: SessionView): void {
+    const nextHops = JSON.stringify(view.nextHops);
+    if (nextHops === this.#nextHops) return;
+    this.#nextHops = nextHops;
+    this.#rib.updateSession(view);
+    this.#isNews = true;
+    this.pump();
+  }
+
+  refresh(family: FamilyId): void {
+    this.#rib.refresh(family);
+    this.#isNews = true;
+    this.pump();
+  }
+
+  /** the socket has room again */
+  drained(): void {
+    this.#writable = this.#wire !== undefined;
+    this.pump();
+  }
+
+  /** resolves when everything wanted has been handed to the kernel, or the session is gone */
+  synced(): Promise<void> {
+    if (this.#wire === undefined || this.#isSynced()) return Promise.resolve();
+    return new Promise((resolve) => this.#waiters.push(resolve));
+  }
+
+  get advertised(): Readonly<Record<Family, number>> {
+    return this.#rib.advertised;
+  }
+
+  get pendingCount(): number {
+    return this.#rib.pendingCount;
+  }
+
+  get refused(): readonly RefusedRoute[] {
+    return this.#rib.refused();
+  }
+
+  /** sends what there is and what fits; also called when bytes have left, to notice that all has */
+  pump(): void {
+    const wire = this.#wire;
+    if (wire === undefined) return;
+    while (this.#writable) {
+      const batch = this.#rib.take(WRITE_BYTES);
+      if (batch === undefined) break;
+      wire.messagesSent += batch.messages;
+      this.#writable = wire.write(batch.bytes);
+    }
+    if (!this.#isSynced()) return;
+    this.#release();
+    if (!this.#isNews) return;
+    this.#isNews = false;
+    this.#onSynced();
+  }
+
+  #isSynced(): boolean {
+    return this.#writable && this.#rib.isSynced() && this.#wire?.connection?.bufferedBytes === 0;
+  }
+
+  #release(): void {
+    for (const resolve of this.#waiters.splice(0)) resolve();
+  }
+}

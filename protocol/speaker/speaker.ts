@@ -1,0 +1,208 @@
+/**
+ * Many neighbours, one set of wishes. `apply()` makes the neighbours and their routes what `desired` says and touches
+ * nothing that has not changed: a change of one neighbour never disturbs another's session.
+ *
+ * The speaker dials, and listens where it is told to. A port that is taken is an event and a retry; dialling goes on.
+ */
+
+import { CeaseSubcode } from '../bgp/codes.ts';
+import type { Route } from '../bgp/route.ts';
+import type { Clock, Timer } from '../io/clock.ts';
+import type { InterfaceAddresses } from '../io/interface-addresses.ts';
+import type { Random } from '../io/random.ts';
+import {
+  type Connection,
+  type ConnectionHandlers,
+  type Endpoint,
+  type Listener,
+  type ListenOptions,
+  type Transport,
+  TransportError,
+} from '../io/transport.ts';
+import { addressKey } from '../net/address.ts';
+import type { PeerStatus, SpeakerEvent } from './events.ts';
+import { PeerDriver } from './peer-driver.ts';
+import { needsNewSession, type PeerSettings } from './settings.ts';
+import { socketOptions } from './socket-options.ts';
+
+export interface SpeakerOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly transport: Transport;
+  /** addresses beside a local one, for "next hop self" of the other family; `resolveLocalAddresses` is the real one */
+  readonly interfaceAddresses: (local: Endpoint) => InterfaceAddresses | undefined;
+  /** absent = dial only */
+  readonly listen?: ListenOptions;
+  /** this process comes back from a planned restart: tell neighbours so (R bit of RFC 4724) */
+  readonly restarting?: boolean;
+}
+
+export interface DesiredPeer {
+  readonly settings: PeerSettings;
+  /** everything this neighbour should have from us */
+  readonly routes: Iterable<Route>;
+}
+
+export interface Desired {
+  readonly peers: readonly DesiredPeer[];
+}
+
+export type SpeakerStop =
+  /** going away: withdraw, then Cease/Administrative Shutdown with this text (RFC 9003) */
+  | { readonly kind: 'shutdown'; readonly text?: string; readonly deadlineMs: number }
+  /** coming back soon: close without a NOTIFICATION so that neighbours keep our routes (RFC 4724) */
+  | { readonly kind: 'restart' };
+
+const LISTEN_RETRY_MS = 5000;
+
+export class Speaker {
+  readonly #options: SpeakerOptions;
+  readonly #peers = new Map<string, PeerDriver>();
+  /** neighbours that were removed and are still saying goodbye */
+  readonly #leaving = new Set<Promise<void>>();
+  readonly #subscribers = new Set<(event: SpeakerEvent) => void>();
+  #listener: Listener | undefined;
+  #listenTimer: Timer | undefined;
+  #stopping = false;
+
+  constructor(options: SpeakerOptions) {
+    this.#options = options;
+  }
+
+  /** resolves after the first attempt to listen; failing to is an event, not an error */
+  async start(): Promise<void> {
+    if (this.#options.listen !== undefined) await this.#listen(this.#options.listen);
+  }
+
+  /** events come from the event loop, in order; returns how to end the subscription */
+  subscribe(onEvent: (event: SpeakerEvent) => void): () => void {
+    this.#subscribers.add(onEvent);
+    return () => this.#subscribers.delete(onEvent);
+  }
+
+  /** idempotent: the same wishes twice send nothing */
+  apply(desired: Desired): void {
+    if (this.#stopping) return;
+    const wanted = new Map(desired.peers.map((peer) => [peer.settings.name, peer]));
+    for (const [name, driver] of this.#peers) {
+      const peer = wanted.get(name);
+      if (peer === undefined) this.#remove(driver, CeaseSubcode.peerDeconfigured);
+      else if (needsNewSession(driver.settings, peer.settings)) {
+        this.#remove(driver, CeaseSubcode.otherConfigurationChange);
+      }
+    }
+    for (const peer of wanted.values()) this.#applyPeer(peer);
+  }
+
+  status(): readonly PeerStatus[] {
+    return [...this.#peers.values()].map((driver) => driver.status());
+  }
+
+  async stop(how: SpeakerStop): Promise<void> {
+    this.#stopping = true;
+    this.#listenTimer?.cancel();
+    const drivers = [...this.#peers.values()];
+    if (how.kind === 'shutdown') {
+      for (const driver of drivers) driver.setRoutes([]);
+      await this.#within(how.deadlineMs, Promise.all(drivers.map((driver) => driver.synced())));
+      const text = how.text === undefined ? {} : { text: how.text };
+      const subcode = CeaseSubcode.administrativeShutdown;
+      await Promise.all(drivers.map((driver) => driver.stop({ kind: 'cease', subcode, ...text })));
+    } else {
+      await Promise.all(drivers.map((driver) => driver.stop({ kind: 'restart' })));
+    }
+    await Promise.all(this.#leaving);
+    this.#peers.clear();
+    await this.#listener?.close();
+  }
+
+  #applyPeer(peer: DesiredPeer): void {
+    const driver = this.#peers.get(peer.settings.name);
+    if (driver !== undefined) {
+      driver.setSettings(peer.settings);
+      driver.setRoutes(peer.routes);
+      return;
+    }
+    const emit = (event: SpeakerEvent) => this.#emit(event);
+    const { clock, random, transport, interfaceAddresses, restarting } = this.#options;
+    const world = { clock, random, transport, interfaceAddresses, emit };
+    const added = new PeerDriver(peer.settings, world, restarting === true);
+    this.#peers.set(peer.settings.name, added);
+    if (accepts(peer.settings)) {
+      this.#listener?.setPeerOptions(peer.settings.address, socketOptions(peer.settings));
+    }
+    added.setRoutes(peer.routes);
+    added.start();
+  }
+
+  #remove(driver: PeerDriver, subcode: number): void {
+    this.#peers.delete(driver.settings.name);
+    this.#forgetListenOptions(driver.settings);
+    const gone = driver.stop({ kind: 'cease', subcode });
+    this.#leaving.add(gone);
+    void gone.then(() => this.#leaving.delete(gone));
+  }
+
+  #forgetListenOptions(gone: PeerSettings): void {
+    if (!accepts(gone)) return;
+    this.#listener?.clearPeerOptions(gone.address);
+    // another neighbour on the same address (other port, other source) keeps its key
+    for (const { settings } of this.#peers.values()) {
+      const isSame = addressKey(settings.address) === addressKey(gone.address);
+      if (isSame && accepts(settings)) {
+        this.#listener?.setPeerOptions(settings.address, socketOptions(settings));
+      }
+    }
+  }
+
+  async #listen(options: ListenOptions): Promise<void> {
+    try {
+      const listener = await this.#options.transport.listen(options, (connection) =>
+        this.#accept(connection),
+      );
+      if (this.#stopping) return await listener.close();
+      this.#listener = listener;
+      for (const { settings } of this.#peers.values()) {
+        if (accepts(settings)) listener.setPeerOptions(settings.address, socketOptions(settings));
+      }
+      this.#emit({ kind: 'listening', local: listener.local });
+    } catch (error) {
+      if (!(error instanceof TransportError)) throw error;
+      this.#emit({ kind: 'listen-failed', error, retryInMs: LISTEN_RETRY_MS });
+      this.#listenTimer = this.#options.clock.startTimer(LISTEN_RETRY_MS, () => {
+        void this.#listen(options);
+      });
+    }
+  }
+
+  #accept(connection: Connection): ConnectionHandlers | undefined {
+    const from = addressKey(connection.remote.address);
+    for (const driver of this.#peers.values()) {
+      const { settings } = driver;
+      if (!accepts(settings) || addressKey(settings.address) !== from) continue;
+      const handlers = driver.accept(connection);
+      if (handlers !== undefined) return handlers;
+    }
+    this.#emit({ kind: 'connection-refused', remote: connection.remote });
+    return undefined;
+  }
+
+  #emit(event: SpeakerEvent): void {
+    for (const subscriber of this.#subscribers) subscriber(event);
+  }
+
+  /** waits for `work`, but not longer than the deadline */
+  #within(deadlineMs: number, work: Promise<unknown>): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#options.clock.startTimer(deadlineMs, resolve);
+      void work.then(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
+  }
+}
+
+function accepts(settings: PeerSettings): boolean {
+  return settings.listen === true || settings.passive === true;
+}

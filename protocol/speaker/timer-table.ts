@@ -1,0 +1,62 @@
+/**
+ * The running timers of one neighbour, by name. A restart of a timer that has not fired only moves its deadline: the hold
+ * timer is restarted by every message, and arming a real timer each time would cost more than reading the message.
+ */
+
+import type { Clock, Timer } from '../io/clock.ts';
+
+interface Slot {
+  deadline: number;
+  timer: Timer;
+  /** when the armed timer will wake us; never later than the deadline */
+  wakesAt: number;
+}
+
+export class TimerTable {
+  readonly #clock: Clock;
+  readonly #slots = new Map<string, Slot>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  start(name: string, delayMs: number, onFire: () => void): void {
+    const deadline = this.#clock.now() + delayMs;
+    const slot = this.#slots.get(name);
+    if (slot !== undefined && slot.wakesAt <= deadline) {
+      slot.deadline = deadline;
+      return;
+    }
+    slot?.timer.cancel();
+    this.#arm(name, deadline, onFire);
+  }
+
+  stop(name: string): void {
+    this.#slots.get(name)?.timer.cancel();
+    this.#slots.delete(name);
+  }
+
+  stopAll(): void {
+    for (const slot of this.#slots.values()) slot.timer.cancel();
+    this.#slots.clear();
+  }
+
+  get running(): readonly string[] {
+    return [...this.#slots.keys()];
+  }
+
+  #arm(name: string, deadline: number, onFire: () => void): void {
+    const delayMs = Math.max(0, deadline - this.#clock.now());
+    const timer = this.#clock.startTimer(delayMs, () => {
+      const slot = this.#slots.get(name);
+      if (slot === undefined) return;
+      if (slot.deadline > this.#clock.now()) {
+        this.#arm(name, slot.deadline, onFire);
+        return;
+      }
+      this.#slots.delete(name);
+      onFire();
+    });
+    this.#slots.set(name, { deadline, timer, wakesAt: deadline });
+  }
+}
