@@ -4,6 +4,14 @@
  */
 
 import fc from 'fast-check';
+import type {
+  Capability,
+  Message,
+  NotificationMessage,
+  OpenMessage,
+  RouteRefreshMessage,
+} from '../../protocol/bgp/message.ts';
+import type { CodecContext } from '../../protocol/bgp/negotiate.ts';
 import {
   type Address,
   type Ipv4Address,
@@ -50,3 +58,109 @@ export const ipv6Prefix = (): fc.Arbitrary<Prefix> =>
     .map(([base, length]) => maskPrefix(base, length));
 
 export const prefix = (): fc.Arbitrary<Prefix> => fc.oneof(ipv4Prefix(), ipv6Prefix());
+
+export const asn = (): fc.Arbitrary<number> => fc.integer({ min: 1, max: 0xffffffff });
+
+const family = { afi: u16(), safi: u8() };
+
+/** names that TextDecoder gives back as they went in: whole characters, none of them the replacement character */
+const name = (): fc.Arbitrary<string> =>
+  fc
+    .string({ unit: 'binary', maxLength: 12 })
+    .filter((text) => text.isWellFormed() && !text.includes('\ufffd'));
+
+const KNOWN_CODES = new Set([1, 2, 5, 6, 9, 64, 65, 69, 70, 73]);
+
+export const capability = (): fc.Arbitrary<Capability> =>
+  fc.oneof(
+    fc.record({ kind: fc.constant('multiprotocol' as const), ...family }),
+    fc.constantFrom<Capability>(
+      { kind: 'route-refresh' },
+      { kind: 'extended-message' },
+      { kind: 'enhanced-route-refresh' },
+    ),
+    fc.record({
+      kind: fc.constant('extended-next-hop' as const),
+      entries: fc.array(fc.record({ afi: u16(), safi: u16(), nextHopAfi: u16() }), {
+        maxLength: 5,
+      }),
+    }),
+    fc.record({ kind: fc.constant('role' as const), role: u8() }),
+    fc.record({
+      kind: fc.constant('graceful-restart' as const),
+      restarting: fc.boolean(),
+      notification: fc.boolean(),
+      restartTimeSeconds: fc.integer({ min: 0, max: 4095 }),
+      families: fc.array(fc.record({ ...family, forwarding: fc.boolean() }), { maxLength: 5 }),
+    }),
+    fc.record({ kind: fc.constant('four-octet-asn' as const), asn: asn() }),
+    fc.record({
+      kind: fc.constant('add-path' as const),
+      entries: fc.array(fc.record({ ...family, mode: u8() }), { maxLength: 5 }),
+    }),
+    fc.record({ kind: fc.constant('fqdn' as const), host: name(), domain: name() }),
+    fc.record({
+      kind: fc.constant('unknown' as const),
+      code: u8().filter((code) => !KNOWN_CODES.has(code)),
+      value: bytes(255),
+    }),
+  );
+
+/** OPENs that a decoder has to accept; the capabilities often need more than 255 octets (RFC 9072). */
+export const openMessage = (): fc.Arbitrary<OpenMessage> =>
+  fc.record({
+    kind: fc.constant('open' as const),
+    version: fc.constant(4),
+    asn: fc.integer({ min: 1, max: 0xffff }),
+    holdTimeSeconds: u16().filter((seconds) => seconds !== 1 && seconds !== 2),
+    routerId: fc.integer({ min: 1, max: 0xffffffff }),
+    capabilities: fc.array(capability(), { maxLength: 12 }),
+  });
+
+export const notificationMessage = (): fc.Arbitrary<NotificationMessage> =>
+  fc.record({
+    kind: fc.constant('notification' as const),
+    code: fc.oneof(u8(), fc.constant(6)),
+    subcode: fc.oneof(u8(), fc.constantFrom(2, 4, 9)),
+    data: fc.oneof(bytes(2), bytes(300)),
+  });
+
+export const routeRefreshMessage = (): fc.Arbitrary<RouteRefreshMessage> =>
+  fc.oneof(
+    fc.record({ kind: fc.constant('route-refresh' as const), ...family, subtype: u8() }),
+    fc.record({
+      kind: fc.constant('route-refresh' as const),
+      ...family,
+      subtype: u8().filter((subtype) => subtype !== 1 && subtype !== 2),
+      data: bytes(40, 1),
+    }),
+  );
+
+/** any message but UPDATE */
+export const sessionMessage = (): fc.Arbitrary<Message> =>
+  fc.oneof(
+    openMessage(),
+    notificationMessage(),
+    routeRefreshMessage(),
+    fc.constant<Message>({ kind: 'keepalive' }),
+  );
+
+/** Any agreement of two speakers, as far as the codec has to know it. */
+export const codecContext = (): fc.Arbitrary<CodecContext> => {
+  const families = fc.subarray([1, 2].flatMap((afi) => [1, 2].map((safi) => ({ afi, safi }))));
+  return fc.record({
+    as4: fc.boolean(),
+    extendedMessage: fc.boolean(),
+    internal: fc.boolean(),
+    addPathReceive: families,
+    addPathSend: families,
+    extendedNextHop: fc.subarray([{ afi: 1, safi: 1 }]),
+  });
+};
+
+/** Octets in pieces: the borders are anywhere, empty pieces are among them. */
+export const chunked = (whole: Uint8Array): fc.Arbitrary<readonly Uint8Array[]> =>
+  fc.array(fc.integer({ min: 0, max: whole.length }), { maxLength: 12 }).map((cuts) => {
+    const borders = [0, ...cuts.toSorted((a, b) => a - b), whole.length];
+    return borders.slice(1).map((end, index) => whole.slice(borders[index], end));
+  });
