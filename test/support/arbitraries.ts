@@ -61,7 +61,11 @@ export const prefix = (): fc.Arbitrary<Prefix> => fc.oneof(ipv4Prefix(), ipv6Pre
 
 export const asn = (): fc.Arbitrary<number> => fc.integer({ min: 1, max: 0xffffffff });
 
-const family = { afi: u16(), safi: u8() };
+/** mostly the families that two speakers can really share */
+const family = {
+  afi: fc.oneof({ weight: 3, arbitrary: fc.constantFrom(1, 2) }, u16()),
+  safi: fc.oneof({ weight: 3, arbitrary: fc.constantFrom(1, 2) }, u8()),
+};
 
 /** names that TextDecoder gives back as they went in: whole characters, none of them the replacement character */
 const name = (): fc.Arbitrary<string> =>
