@@ -2,9 +2,14 @@
  * A route that we want to announce, before it meets a session. Attributes are shared objects: thousands of routes
  * point to one. What depends on the session (next hop self, our AS in front of the path, LOCAL_PREF on internal sessions)
  * is put in by pack.ts when the UPDATE is made.
+ *
+ * `attributesKey` is what makes two attribute objects the same: they would go out the same on every session. Defaults that are
+ * written down equal defaults that are left out, and communities of every kind are sets (RFC 1997, RFC 4360, RFC 8092 §3), so
+ * neither their order nor a repetition counts. The order inside AS_PATH does.
  */
 
 import type { Address, Prefix } from '../net/address.ts';
+import { addressKey, prefixKey } from '../net/address.ts';
 import type {
   Aggregator,
   AsPathSegment,
@@ -41,4 +46,78 @@ export interface RouteAttributes {
   readonly largeCommunities?: readonly LargeCommunity[];
   readonly otc?: number;
   readonly unknown?: readonly UnknownAttribute[];
+}
+
+export const DEFAULT_LOCAL_PREF = 100;
+
+/** Attribute objects are immutable and shared, so a key is computed once for each. */
+const keys = new WeakMap<RouteAttributes, string>();
+
+/** Equal attributes have equal keys, whoever built the objects and in whatever order. Not for people to read. */
+export function attributesKey(attributes: RouteAttributes): string {
+  const known = keys.get(attributes);
+  if (known !== undefined) return known;
+  const key = buildKey(attributes);
+  keys.set(attributes, key);
+  return key;
+}
+
+export function attributesEqual(a: RouteAttributes, b: RouteAttributes): boolean {
+  return a === b || attributesKey(a) === attributesKey(b);
+}
+
+/**
+ * What a neighbour tells routes apart by: the prefix and, where add-path is in use, the path identifier (RFC 7911 §3).
+ * For Map keys; not for people to read.
+ */
+export function routeKey(route: Pick<Route, 'prefix' | 'pathId'>, addPath: boolean): string {
+  const key = prefixKey(route.prefix);
+  return addPath ? `${route.pathId ?? 0}@${key}` : key;
+}
+
+/** Each part opens with a letter of its own, so that no value can be taken for a neighbouring one. */
+function buildKey(attributes: RouteAttributes): string {
+  const { origin, asPath, prepend, nextHop, med, localPref, aggregator, otc, unknown } = attributes;
+  let key = origin === undefined ? 'igp' : origin;
+  if (asPath !== undefined && asPath.length > 0) key += `|p${asPath.map(segmentKey).join(';')}`;
+  if (prepend !== undefined && prepend > 0) key += `|+${prepend}`;
+  if (nextHop !== undefined) key += `|n${nextHop.family}${addressKey(nextHop)}`;
+  if (med !== undefined) key += `|m${med}`;
+  if (localPref !== undefined && localPref !== DEFAULT_LOCAL_PREF) key += `|l${localPref}`;
+  if (attributes.atomicAggregate === true) key += '|a';
+  if (aggregator !== undefined) key += `|g${aggregator.asn} ${aggregator.address.bits}`;
+  if (otc !== undefined) key += `|o${otc}`;
+  key += communitiesKey(attributes);
+  if (unknown !== undefined && unknown.length > 0) key += `|u${unknown.map(unknownKey).join(';')}`;
+  return key;
+}
+
+function communitiesKey(attributes: RouteAttributes): string {
+  const { communities, extendedCommunities, ipv6ExtendedCommunities, largeCommunities } =
+    attributes;
+  return (
+    setKey('c', communities?.map(String)) +
+    setKey(
+      'e',
+      extendedCommunities?.map((each) => `${each.high}:${each.low}`),
+    ) +
+    setKey('x', ipv6ExtendedCommunities?.map(String)) +
+    setKey(
+      'b',
+      largeCommunities?.map((each) => `${each.global}:${each.local1}:${each.local2}`),
+    )
+  );
+}
+
+function setKey(letter: string, members: readonly string[] | undefined): string {
+  if (members === undefined || members.length === 0) return '';
+  return `|${letter}${[...new Set(members)].sort().join(' ')}`;
+}
+
+function segmentKey(segment: AsPathSegment): string {
+  return `${segment.type} ${segment.asns.join(' ')}`;
+}
+
+function unknownKey(attribute: UnknownAttribute): string {
+  return `${attribute.code} ${attribute.flags} ${attribute.value.join(' ')}`;
 }

@@ -1,0 +1,204 @@
+/**
+ * Adj-RIB-In: what one neighbour sent in the present session. By default its routes are rejected and only counted, in the spirit of
+ * RFC 8212 (no policy, no routes): then nothing is remembered, so a full table costs nothing, and the counters are of
+ * announcements, not of distinct prefixes. With `keep` the routes are held, exactly, up to a limit.
+ *
+ * No route selection and no policy: the owner reads `routes()`. RFC 4271 §3.2 and §9.1.2 (AS loops), RFC 4456 §8 (loops of
+ * reflection), RFC 4486 §4 (too many prefixes), RFC 4724 §2 (End-of-RIB), RFC 7606 §2 (treat-as-withdraw).
+ */
+
+import { ByteWriter } from '../bytes/writer.ts';
+import type { Family } from '../net/address.ts';
+import { Afi, CeaseSubcode, ErrorCode, Safi } from './codes.ts';
+import type { WithdrawnByFault } from './error.ts';
+import type { Nlri, NotificationMessage, PathAttributes, UpdateMessage } from './message.ts';
+import type { FamilyId, Negotiated } from './negotiate.ts';
+import { familyId, includesFamily } from './pack.ts';
+import { routeKey } from './route.ts';
+import { isEndOfRib } from './update.ts';
+
+export type AdjRibInPolicy =
+  | { readonly kind: 'reject' }
+  /** `maxPrefixes` counts both families together; none = no limit */
+  | { readonly kind: 'keep'; readonly maxPrefixes?: number };
+
+export interface ReceivedRoute {
+  readonly prefix: Nlri;
+  readonly attributes: PathAttributes;
+}
+
+export interface AdjRibInCounters {
+  /** UPDATE messages, End-of-RIB among them */
+  readonly updates: number;
+  /** routes in them: each announcement counts, also one for a prefix that was announced before */
+  readonly announced: number;
+  readonly withdrawn: number;
+  /** routes that went away because an UPDATE was malformed (RFC 7606) */
+  readonly treatedAsWithdraw: number;
+  /** announcements dropped because we are in their path already */
+  readonly loops: number;
+  /** announcements that policy turned away: all of them unless routes are kept */
+  readonly rejected: number;
+}
+
+export type AdjRibInResult =
+  | { readonly kind: 'accepted' }
+  /** the neighbour sent more than it may: send this and close */
+  | { readonly kind: 'limit-exceeded'; readonly notification: NotificationMessage };
+
+const ACCEPTED: AdjRibInResult = { kind: 'accepted' };
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+export class AdjRibIn {
+  readonly #policy: AdjRibInPolicy;
+  readonly #routes = new Map<string, ReceivedRoute>();
+  readonly #endOfRib = new Set<Family>();
+  #counters: Mutable<AdjRibInCounters> = noCounters();
+  #session: Negotiated | undefined = undefined;
+
+  constructor(policy: AdjRibInPolicy = { kind: 'reject' }) {
+    this.#policy = policy;
+  }
+
+  /** A session begins; counters and routes are those of one session. */
+  established(negotiated: Negotiated): void {
+    this.#clear();
+    this.#session = negotiated;
+    this.#counters = noCounters();
+  }
+
+  /** The session is gone and its routes with it. The counters stay readable until the next one. */
+  down(): void {
+    this.#clear();
+    this.#session = undefined;
+  }
+
+  update(message: UpdateMessage): AdjRibInResult {
+    this.#counters.updates++;
+    const { withdrawn, nlri, attributes } = message;
+    const { mpReach, mpUnreach } = attributes;
+    this.#markEndOfRib(message);
+    this.#withdraw(withdrawn);
+    if (mpUnreach?.kind === 'prefixes') this.#withdrawFamily(mpUnreach, mpUnreach.withdrawn);
+    let last = this.#announce(nlri, attributes);
+    if (mpReach?.kind === 'prefixes' && isUnicast(mpReach)) {
+      last = this.#announce(mpReach.nlri, attributes) ?? last;
+    }
+    return last === undefined ? ACCEPTED : this.#checkLimit(last);
+  }
+
+  /** The routes of an UPDATE whose fault has the outcome treat-as-withdraw. */
+  treatAsWithdraw(withdrawn: readonly WithdrawnByFault[]): void {
+    this.#counters.updates++;
+    for (const family of withdrawn) {
+      if (family.nlri instanceof Uint8Array) continue;
+      this.#counters.treatedAsWithdraw += family.nlri.length;
+      if (isUnicast(family)) this.#remove(family.nlri);
+    }
+  }
+
+  /** Routes held right now; none unless they are kept. */
+  routes(): IterableIterator<ReceivedRoute> {
+    return this.#routes.values();
+  }
+
+  get routeCount(): number {
+    return this.#routes.size;
+  }
+
+  get counters(): AdjRibInCounters {
+    return { ...this.#counters };
+  }
+
+  /** The neighbour has sent all it had when the session began. */
+  hasEndOfRib(family: Family): boolean {
+    return this.#endOfRib.has(family);
+  }
+
+  #withdrawFamily(family: FamilyId, nlri: readonly Nlri[]): void {
+    if (isUnicast(family)) this.#withdraw(nlri);
+  }
+
+  #withdraw(nlri: readonly Nlri[]): void {
+    this.#counters.withdrawn += nlri.length;
+    this.#remove(nlri);
+  }
+
+  #remove(nlri: readonly Nlri[]): void {
+    if (this.#routes.size === 0) return;
+    for (const each of nlri) this.#routes.delete(this.#key(each));
+  }
+
+  /** The last prefix, where there was one. */
+  #announce(nlri: readonly Nlri[], attributes: PathAttributes): Nlri | undefined {
+    const count = nlri.length;
+    if (count === 0) return undefined;
+    this.#counters.announced += count;
+    if (this.#isLoop(attributes)) {
+      // An announcement replaces what the neighbour said before, also when it cannot be used (RFC 4271 §9.1.2).
+      this.#counters.loops += count;
+      this.#remove(nlri);
+      return undefined;
+    }
+    if (this.#policy.kind === 'reject') {
+      this.#counters.rejected += count;
+      return undefined;
+    }
+    const shared = withoutNlri(attributes);
+    for (const prefix of nlri) this.#routes.set(this.#key(prefix), { prefix, attributes: shared });
+    return nlri[count - 1];
+  }
+
+  #isLoop({ asPath, originatorId, clusterList }: PathAttributes): boolean {
+    const session = this.#session;
+    if (session === undefined) return false;
+    const { localAsn, localRouterId, internal } = session;
+    if (asPath?.some((segment) => segment.asns.includes(localAsn))) return true;
+    if (!internal) return false;
+    const isOwn = (id: { readonly bits: number }) => id.bits >>> 0 === localRouterId;
+    return (originatorId !== undefined && isOwn(originatorId)) || clusterList?.some(isOwn) === true;
+  }
+
+  #checkLimit(last: Nlri): AdjRibInResult {
+    const limit = this.#policy.kind === 'keep' ? this.#policy.maxPrefixes : undefined;
+    if (limit === undefined || this.#routes.size <= limit) return ACCEPTED;
+    const { afi, safi } = familyId(last.family);
+    const data = new ByteWriter(7).u16(afi).u8(safi).u32(limit).finish();
+    const code = ErrorCode.cease;
+    const subcode = CeaseSubcode.maximumPrefixes;
+    return { kind: 'limit-exceeded', notification: { kind: 'notification', code, subcode, data } };
+  }
+
+  #markEndOfRib(message: UpdateMessage): void {
+    const family = isEndOfRib(message);
+    if (family === undefined || !isUnicast(family)) return;
+    this.#endOfRib.add(family.afi === Afi.ipv4 ? 'ipv4' : 'ipv6');
+  }
+
+  #key(nlri: Nlri): string {
+    const addPath = this.#session?.addPathReceive ?? [];
+    if (!includesFamily(addPath, nlri.family)) return routeKey({ prefix: nlri }, false);
+    return routeKey({ prefix: nlri, pathId: nlri.pathId ?? 0 }, true);
+  }
+
+  #clear(): void {
+    this.#routes.clear();
+    this.#endOfRib.clear();
+  }
+}
+
+function noCounters(): Mutable<AdjRibInCounters> {
+  return { updates: 0, announced: 0, withdrawn: 0, treatedAsWithdraw: 0, loops: 0, rejected: 0 };
+}
+
+/** Multicast prefixes look the same and mean something else. */
+function isUnicast({ afi, safi }: FamilyId): boolean {
+  return (afi === Afi.ipv4 || afi === Afi.ipv6) && safi === Safi.unicast;
+}
+
+/** What is kept with each route must not hold all the others of its UPDATE; the next hop of MP_REACH_NLRI stays. */
+function withoutNlri(attributes: PathAttributes): PathAttributes {
+  const { mpReach, mpUnreach: _, ...rest } = attributes;
+  return mpReach?.kind === 'prefixes' ? { ...rest, mpReach: { ...mpReach, nlri: [] } } : rest;
+}

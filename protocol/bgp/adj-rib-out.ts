@@ -1,0 +1,205 @@
+/**
+ * Adj-RIB-Out: everything that one neighbour shall be told, and how far we got with it. No I/O: the driver hands it the
+ * desired routes and the turns of the session, and pulls finished messages whenever the socket has room.
+ *
+ * Nothing is queued as messages. What has not been pulled is a state per route, so a newer `apply` replaces what the older one
+ * wanted, and a neighbour that reads slowly, or not at all, costs no memory beyond the table (BIRD works like this too).
+ * `take` gives withdrawals first, then announcements by attribute set, then End-of-RIB once per family and session.
+ *
+ * The two families are two tables (adj-rib-out-family.ts) that know nothing of each other.
+ */
+
+import { ByteWriter } from '../bytes/writer.ts';
+import type { Family } from '../net/address.ts';
+import { FamilyRibOut } from './adj-rib-out-family.ts';
+import type { FamilyId } from './negotiate.ts';
+import type { RefusedRoute, SessionView } from './pack.ts';
+import { familyId, includesFamily, refused } from './pack.ts';
+import { usualMessageLimit } from './pack-messages.ts';
+import type { Route } from './route.ts';
+
+const FAMILIES: readonly Family[] = ['ipv4', 'ipv6'];
+
+/** Room for a handful of routes, the usual change in a running system; the buffer grows by doubling. */
+const SMALL_BATCH = 512;
+/** What a new session gets first: small, so that the neighbour works on it while we make the rest. */
+const FIRST_BATCH = 8192;
+
+/** Finished messages, headers included, one behind the other. */
+export interface Batch {
+  readonly bytes: Uint8Array;
+  readonly messages: number;
+}
+
+export class AdjRibOut {
+  readonly #ribs = { ipv4: new FamilyRibOut('ipv4'), ipv6: new FamilyRibOut('ipv6') };
+  #view: SessionView | undefined = undefined;
+  /** nothing has been taken in this session */
+  #isFirst = true;
+  /**
+   * The last desired set, kept only while it holds path identifiers: which of them count depends on the session, so the set is
+   * read again when one comes up.
+   */
+  #withPathIds: readonly Route[] | undefined = undefined;
+
+  /**
+   * Makes this the whole set that the neighbour shall have. The same set again changes nothing and sends nothing. Of
+   * two routes for one prefix and path identifier the first one counts; where path identifiers cannot be sent, the route with the
+   * lowest one does. True where the set is not the one before.
+   */
+  apply(desired: Iterable<Route>): boolean {
+    const routes = Array.isArray(desired) ? (desired as readonly Route[]) : [...desired];
+    this.#withPathIds = routes.some((route) => (route.pathId ?? 0) !== 0)
+      ? routes.toSorted((a, b) => (a.pathId ?? 0) - (b.pathId ?? 0))
+      : undefined;
+    return this.#read(this.#withPathIds ?? routes);
+  }
+
+  /** A session is up: the neighbour has nothing yet, all that is wanted goes out, then End-of-RIB for each agreed family. */
+  established(view: SessionView): void {
+    if (this.#view !== undefined) this.down();
+    this.#view = view;
+    this.#isFirst = true;
+    if (this.#withPathIds !== undefined) this.#read(this.#withPathIds);
+    for (const family of FAMILIES) this.#ribs[family].established(view);
+  }
+
+  /** Next hops of the running session changed: what reads differently now goes out again. */
+  updateSession(view: SessionView): void {
+    if (this.#view === undefined) return;
+    this.#view = view;
+    for (const family of FAMILIES) this.#ribs[family].updateView(view);
+  }
+
+  /**
+   * The neighbour asked for a family again (RFC 2918). Where both sides know RFC 7313, its marks go around the answer. Families
+   * that we have no routes of are nobody's error and have no answer.
+   */
+  refresh({ afi, safi }: FamilyId): void {
+    const enhanced = this.#view?.negotiated.enhancedRouteRefresh === true;
+    for (const family of FAMILIES) {
+      const own = familyId(family);
+      if (own.afi === afi && own.safi === safi) this.#ribs[family].refresh(enhanced);
+    }
+  }
+
+  /** The session is gone, and with it all that the neighbour was told. */
+  down(): void {
+    this.#view = undefined;
+    for (const family of FAMILIES) this.#ribs[family].down();
+  }
+
+  /**
+   * The next whole messages, `maxBytes` of them at the most, except that one message always is given. Undefined when there is
+   * nothing to say. What was taken counts as told.
+   */
+  take(maxBytes: number): Batch | undefined {
+    if (this.#view === undefined || this.isSynced()) return undefined;
+    const room = this.#isFirst ? Math.min(maxBytes, FIRST_BATCH) : maxBytes;
+    this.#isFirst = false;
+    const writer = new ByteWriter(SMALL_BATCH);
+    const reserve = usualMessageLimit(this.#view.negotiated);
+    let messages = 0;
+    while (this.#writeNext(writer)) {
+      messages++;
+      if (writer.length + reserve > room) break;
+    }
+    return messages === 0 ? undefined : { bytes: writer.finish(), messages };
+  }
+
+  /** Changes that wait to be taken, without those that the session refuses. */
+  get pendingCount(): number {
+    const { ipv4, ipv6 } = this.pending;
+    return ipv4 + ipv6;
+  }
+
+  get pending(): Readonly<Record<Family, number>> {
+    const isUp = this.#view !== undefined;
+    return this.#each((rib) => (isUp && !rib.isActive ? 0 : rib.pendingCount));
+  }
+
+  /** Routes that the neighbour has been told in this session. */
+  get advertised(): Readonly<Record<Family, number>> {
+    return this.#each((rib) => rib.advertisedCount);
+  }
+
+  /** Routes that the neighbour shall have, refused ones among them. */
+  get wanted(): Readonly<Record<Family, number>> {
+    return this.#each((rib) => rib.wantedCount);
+  }
+
+  /** Routes in memory: the wanted ones and those whose withdrawal waits. */
+  get known(): Readonly<Record<Family, number>> {
+    return this.#each((rib) => rib.knownCount);
+  }
+
+  /** Attribute sets in memory: those in use and for a while as many that were. */
+  get attributeSets(): Readonly<Record<Family, number>> {
+    return this.#each((rib) => rib.attributeSetCount);
+  }
+
+  /** A session is up and everything has been taken, End-of-RIB included. Refused routes do not count. */
+  isSynced(family?: Family): boolean {
+    if (this.#view === undefined) return false;
+    return FAMILIES.every((each) => {
+      const rib = this.#ribs[each];
+      return (family !== undefined && family !== each) || !rib.isActive || rib.isSynced;
+    });
+  }
+
+  /**
+   * Wanted routes that the present session does not take. Attributes are judged when their turn to be sent comes, so the list is
+   * complete once the session is synced.
+   */
+  refused(limit = 1000): readonly RefusedRoute[] {
+    const list: RefusedRoute[] = [];
+    if (this.#view === undefined) return list;
+    for (const family of FAMILIES) {
+      const speaks = includesFamily(this.#view.negotiated.families, family);
+      const reason = `${family} unicast was not agreed on with the neighbour`;
+      const all = speaks ? undefined : refused('family-not-negotiated', reason);
+      for (const each of this.#ribs[family].refused(all)) {
+        if (list.length >= limit) return list;
+        list.push(each);
+      }
+    }
+    return list;
+  }
+
+  #read(routes: readonly Route[]): boolean {
+    const { ipv4, ipv6 } = this.#ribs;
+    const addPath = { ipv4: this.#sendsPathIds('ipv4'), ipv6: this.#sendsPathIds('ipv6') };
+    let ipv4Count = 0;
+    for (const { prefix } of routes) if (prefix.family === 'ipv4') ipv4Count++;
+    ipv4.beginApply(ipv4Count);
+    ipv6.beginApply(routes.length - ipv4Count);
+    for (const { prefix, attributes, pathId } of routes) {
+      const id = pathId !== undefined && addPath[prefix.family] ? pathId : 0;
+      const rib = prefix.family === 'ipv4' ? ipv4 : ipv6;
+      rib.want(prefix, id, attributes);
+    }
+    const changed = [ipv4.endApply(), ipv6.endApply()];
+    return changed.includes(true);
+  }
+
+  #sendsPathIds(family: Family): boolean {
+    return this.#view !== undefined && includesFamily(this.#view.negotiated.addPathSend, family);
+  }
+
+  #writeNext(writer: ByteWriter): boolean {
+    const { ipv4, ipv6 } = this.#ribs;
+    return (
+      ipv4.writeWithdrawal(writer) ||
+      ipv6.writeWithdrawal(writer) ||
+      ipv4.writeAnnouncement(writer) ||
+      ipv6.writeAnnouncement(writer) ||
+      // A set that was refused just now may have left withdrawals behind.
+      ipv4.writeWithdrawal(writer) ||
+      ipv6.writeWithdrawal(writer)
+    );
+  }
+
+  #each(count: (rib: FamilyRibOut) => number): Readonly<Record<Family, number>> {
+    return { ipv4: count(this.#ribs.ipv4), ipv6: count(this.#ribs.ipv6) };
+  }
+}
