@@ -11,8 +11,7 @@
 
 import { ByteReader } from '../bytes/reader.ts';
 import type { ByteWriter } from '../bytes/writer.ts';
-import { capabilityName } from './code-names.ts';
-import { CapabilityCode, ErrorCode, OpenSubcode } from './codes.ts';
+import { CapabilityCode, capabilityName, ErrorCode, OpenSubcode } from './codes.ts';
 import { BgpFault } from './error.ts';
 import type { Capability, GracefulRestartCapability } from './message.ts';
 

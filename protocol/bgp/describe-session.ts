@@ -6,7 +6,7 @@
 import { formatHex } from '../bytes/hex.ts';
 import { formatRouterId } from '../net/address-text.ts';
 import { capabilityCode } from './capability.ts';
-import { capabilityName } from './code-names.ts';
+import { capabilityName } from './codes.ts';
 import type {
   Capability,
   KeepaliveMessage,

@@ -11,7 +11,6 @@
 
 import { u8At, u16At } from '../bytes/peek.ts';
 import type { ByteWriter } from '../bytes/writer.ts';
-import { messageTypeName } from './code-names.ts';
 import {
   ErrorCode,
   HEADER_LENGTH,
@@ -19,6 +18,7 @@ import {
   MAX_EXTENDED_MESSAGE_LENGTH,
   MAX_MESSAGE_LENGTH,
   MessageType,
+  messageTypeName,
 } from './codes.ts';
 import { BgpFault } from './error.ts';
 

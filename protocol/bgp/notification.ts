@@ -8,8 +8,13 @@
 
 import { u8At } from '../bytes/peek.ts';
 import type { ByteWriter } from '../bytes/writer.ts';
-import { notificationName } from './code-names.ts';
-import { CeaseSubcode, ErrorCode, HEADER_LENGTH, MAX_MESSAGE_LENGTH } from './codes.ts';
+import {
+  CeaseSubcode,
+  ErrorCode,
+  HEADER_LENGTH,
+  MAX_MESSAGE_LENGTH,
+  notificationName,
+} from './codes.ts';
 import type { BgpFault } from './error.ts';
 import type { NotificationMessage } from './message.ts';
 

@@ -1,18 +1,16 @@
 import { expect } from 'chai';
 import {
-  attributeName,
-  capabilityName,
-  messageTypeName,
-  notificationName,
-} from '../../../protocol/bgp/code-names.ts';
-import {
   AttributeCode,
+  attributeName,
   CapabilityCode,
   CeaseSubcode,
+  capabilityName,
   ErrorCode,
   FsmSubcode,
   HeaderSubcode,
   MessageType,
+  messageTypeName,
+  notificationName,
   OpenSubcode,
   RouteRefreshSubcode,
   UpdateSubcode,

@@ -130,6 +130,19 @@ describe('Framer', () => {
     expect(formatHex(result.fault.data)).to.equal('1001');
   });
 
+  for (const [kind, type] of [
+    ['OPEN', 1],
+    ['KEEPALIVE', 4],
+  ] as const) {
+    it(`never takes 4,097 octets of ${kind} (RFC 8654 §4)`, () => {
+      const header = notification(4097).slice(0, 19);
+      header[18] = type;
+      const framer = new Framer(true);
+      framer.push(header);
+      expect(drain(framer).end).to.equal('1/2');
+    });
+  }
+
   it('hands out what came before a fault, then the fault for ever, and holds nothing more', () => {
     const framer = new Framer();
     framer.push(concat([KEEPALIVE, new Uint8Array(19), KEEPALIVE]));
