@@ -46,8 +46,11 @@ export const AttributeCode = {
   as4Path: 17,
   as4Aggregator: 18,
   ipv6ExtendedCommunities: 25,
+  aigp: 26,
   largeCommunities: 32,
   otc: 35,
+  prefixSid: 40,
+  attrSet: 128,
 } as const;
 
 export const AttributeFlag = {
@@ -249,7 +252,7 @@ const ERRORS: Readonly<Record<number, { readonly name: string; readonly subcodes
   },
   6: {
     name: 'Cease',
-    // RFC 4486 §3, RFC 8538 §3, RFC 9384 §3
+    // RFC 4486 §3, RFC 8538 §3, RFC 9384
     subcodes: {
       1: 'Maximum Number of Prefixes Reached',
       2: 'Administrative Shutdown',

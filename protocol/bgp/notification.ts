@@ -3,7 +3,7 @@
  *
  * Of the data two things are read: the text that an operator gave to a shutdown or reset (RFC 9003, which lifted the 128
  * octets of RFC 8203 to 255: both are read alike), and the NOTIFICATION inside a hard reset (RFC 8538 §3.1). The text comes
- * from somebody else's keyboard and ends in our logs and terminals, so control characters do not pass (RFC 9003 §7).
+ * from somebody else's keyboard and ends in our logs and terminals, so control characters do not pass (RFC 9003 §6).
  */
 
 import { u8At } from '../bytes/peek.ts';
