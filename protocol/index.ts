@@ -9,23 +9,21 @@
  *   MRT           MrtReader
  */
 
-export { AdjRibIn } from './bgp/adj-rib-in.ts';
+export { AdjRibIn, type AdjRibInPolicy, type ReceivedRoute } from './bgp/adj-rib-in.ts';
 export { AdjRibOut, type Batch } from './bgp/adj-rib-out.ts';
-export {
-  attributeName,
-  capabilityName,
-  messageTypeName,
-  notificationName,
-} from './bgp/code-names.ts';
 export {
   Afi,
   AttributeCode,
+  attributeName,
   CapabilityCode,
   CeaseSubcode,
+  capabilityName,
   ErrorCode,
   FsmSubcode,
   HeaderSubcode,
   MessageType,
+  messageTypeName,
+  notificationName,
   OpenSubcode,
   Role,
   Safi,
@@ -40,9 +38,22 @@ export {
   WellKnownCommunity,
   type WellKnownCommunityName,
 } from './bgp/community.ts';
-export { type DecodeResult, decode, decodeAt, PLAIN_CONTEXT } from './bgp/decode.ts';
-export { describeResult } from './bgp/describe.ts';
-export { encode } from './bgp/encode.ts';
+export {
+  type Decoded,
+  type DecodeResult,
+  decode,
+  decodeAt,
+  PLAIN_CONTEXT,
+  type Undecoded,
+} from './bgp/decode.ts';
+export {
+  describeAttributes,
+  describeFault,
+  describeIssues,
+  describeMessage,
+  describeResult,
+} from './bgp/describe.ts';
+export { encode, encodeInto } from './bgp/encode.ts';
 export { BgpFault, type Issue, type Outcome, type WithdrawnByFault } from './bgp/error.ts';
 export {
   formatExtendedCommunity,
@@ -59,6 +70,7 @@ export type {
   KeepaliveMessage,
   LargeCommunity,
   Message,
+  MessageKind,
   MpReach,
   MpUnreach,
   Nlri,
@@ -87,7 +99,8 @@ export type {
   PeerEvent,
   SessionConfig,
 } from './bgp/session.ts';
-export { endOfRib, isEndOfRib } from './bgp/update.ts';
+export { decodeRibAttributes, endOfRib, isEndOfRib, type RibSource } from './bgp/update.ts';
+export { formatHex, parseHex } from './bytes/hex.ts';
 export type { Clock, Timer } from './io/clock.ts';
 export { type InterfaceAddresses, resolveLocalAddresses } from './io/interface-addresses.ts';
 export { MemoryNetwork } from './io/memory-transport.ts';
@@ -108,6 +121,19 @@ export {
   type TransportErrorCode,
   type TtlRule,
 } from './io/transport.ts';
+export { MrtReader } from './mrt/reader.ts';
+export {
+  type MrtHeader,
+  type MrtMessage,
+  type MrtPeer,
+  type MrtPeerIndex,
+  type MrtRecord,
+  type MrtRib,
+  type MrtRibEntry,
+  type MrtStateChange,
+  MrtType,
+  mrtTypeName,
+} from './mrt/record.ts';
 export {
   type Address,
   addressEquals,

@@ -78,8 +78,13 @@ export interface PeerCounters {
   readonly bytesSent: number;
   readonly bytesReceived: number;
   readonly updatesReceived: number;
-  readonly prefixesReceived: number;
-  readonly prefixesWithdrawnByPeer: number;
+  /** announcements of the neighbour; one for a known prefix counts again */
+  readonly routesReceived: number;
+  readonly routesWithdrawnByPeer: number;
+  /** routes of malformed UPDATEs (RFC 7606) */
+  readonly routesTreatedAsWithdraw: number;
+  /** announcements turned away by policy: all of them, unless the settings keep them */
+  readonly routesRejected: number;
   readonly notificationsSent: number;
   readonly notificationsReceived: number;
   readonly faults: number;
@@ -96,6 +101,8 @@ export interface PeerStatus {
   readonly remote?: Endpoint;
   readonly routesAdvertised: Readonly<Record<Family, number>>;
   readonly routesPending: number;
+  /** routes of the neighbour that we hold; 0 unless the settings keep them */
+  readonly routesHeld: number;
   readonly lastError?: string;
   readonly counters: PeerCounters;
 }

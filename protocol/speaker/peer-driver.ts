@@ -5,10 +5,10 @@
  *   bytes -> Wire -> message -> stepPeer -> actions -> Wire, timers, RouteSender, events
  */
 
-import type { BgpFault, Issue } from '../bgp/error.ts';
-import type { Message, NotificationMessage, UpdateMessage } from '../bgp/message.ts';
+import { AdjRibIn, type ReceivedRoute } from '../bgp/adj-rib-in.ts';
+import { BgpFault, type Issue } from '../bgp/error.ts';
+import type { Message, UpdateMessage } from '../bgp/message.ts';
 import type { Negotiated } from '../bgp/negotiate.ts';
-import { describeNotification } from '../bgp/notification.ts';
 import type { SessionView } from '../bgp/pack.ts';
 import {
   acceptsIncoming,
@@ -39,11 +39,12 @@ import type {
 import { describeDown } from './describe-down.ts';
 import type { PeerSpeakerEvent, PeerStatus } from './events.ts';
 import { sessionNextHops } from './next-hops.ts';
+import { notificationFacts } from './notification-facts.ts';
 import { PeerTally } from './peer-tally.ts';
 import { RouteSender } from './route-sender.ts';
 import { type PeerSettings, sessionConfig } from './settings.ts';
 import { dialOptions } from './socket-options.ts';
-import { TimerTable } from './timer-table.ts';
+import { delayMs, TimerTable } from './timer-table.ts';
 import { Wire } from './wire.ts';
 
 export interface PeerWorld {
@@ -66,6 +67,7 @@ export class PeerDriver {
   readonly #world: PeerWorld;
   readonly #timers: TimerTable;
   readonly #routes = new RouteSender(() => this.#onSynced());
+  readonly #received: AdjRibIn;
   readonly #tally = new PeerTally();
   readonly #events: PeerEvent[] = [];
   readonly #idleWaiters: (() => void)[] = [];
@@ -84,6 +86,7 @@ export class PeerDriver {
     this.#settings = settings;
     this.#isRestarting = isRestarting;
     this.#config = sessionConfig(settings, { restarting: isRestarting });
+    this.#received = new AdjRibIn(settings.inbound);
     this.#world = world;
     this.#timers = new TimerTable(world.clock);
     this.#sinceMs = world.clock.wallTimeMs();
@@ -132,6 +135,11 @@ export class PeerDriver {
     return wire;
   }
 
+  /** the neighbour's routes that are held; none unless the settings keep them */
+  receivedRoutes(): Iterable<ReceivedRoute> {
+    return this.#received.routes();
+  }
+
   status(): PeerStatus {
     const connection = this.#session && this.#wires[this.#session.side]?.connection;
     return {
@@ -143,7 +151,11 @@ export class PeerDriver {
       routesAdvertised: this.#routes.advertised,
       routesPending: this.#routes.pendingCount,
       ...(this.#lastError === undefined ? {} : { lastError: this.#lastError }),
-      counters: this.#tally.counters([this.#wires.out, this.#wires.in]),
+      routesHeld: this.#received.routeCount,
+      counters: this.#tally.counters(
+        [this.#wires.out, this.#wires.in],
+        this.#session && this.#received.counters,
+      ),
     };
   }
 
@@ -192,7 +204,7 @@ export class PeerDriver {
         this.#timers.stop(`${action.side} ${action.timer}`);
         break;
       case 'start-idle-hold':
-        this.#timers.start('idle-hold', this.#delayMs(action), () =>
+        this.#timers.start('idle-hold', delayMs(action, this.#world.random), () =>
           this.#dispatch({ kind: 'timer', timer: 'idle-hold' }),
         );
         break;
@@ -210,15 +222,9 @@ export class PeerDriver {
 
   #startTimer(action: PeerAction & { readonly kind: 'start-timer' }): void {
     const { side, timer } = action;
-    this.#timers.start(`${side} ${timer}`, this.#delayMs(action), () =>
+    this.#timers.start(`${side} ${timer}`, delayMs(action, this.#world.random), () =>
       this.#dispatch({ kind: 'timer', timer, side }),
     );
-  }
-
-  /** RFC 4271 §10: jitter takes away up to a quarter */
-  #delayMs(timer: { readonly seconds: number; readonly jitter: boolean }): number {
-    const factor = timer.jitter ? 0.75 + 0.25 * this.#world.random.next() : 1;
-    return timer.seconds * 1000 * factor;
   }
 
   #dial(): void {
@@ -249,7 +255,7 @@ export class PeerDriver {
 
   #detach(side: Side): void {
     const wire = this.#wires[side];
-    if (wire !== undefined) this.#tally.keep(wire);
+    if (wire !== undefined) this.#tally.keepTraffic(wire);
     this.#wires[side] = undefined;
   }
 
@@ -262,18 +268,13 @@ export class PeerDriver {
   }
 
   #send(side: Side, message: Message): void {
+    const peer = this.#settings.name;
     this.#wires[side]?.send(message);
     if (message.kind === 'notification') {
       this.#tally.notificationsSent += 1;
-      this.#world.emit({ kind: 'notification-sent', ...this.#notificationFacts(message) });
+      this.#world.emit({ kind: 'notification-sent', ...notificationFacts(peer, message) });
     }
     this.#checkFlushed(side);
-  }
-
-  #notificationFacts(message: NotificationMessage) {
-    const { name, text } = describeNotification(message);
-    const { code, subcode, data } = message;
-    return { peer: this.#settings.name, code, subcode, data, name, text: text ?? '' };
   }
 
   /** tells the machine when nothing is left between us and the kernel, which is what `closing` waits for */
@@ -298,19 +299,30 @@ export class PeerDriver {
     for (const issue of issues) this.#world.emit({ kind: 'update-issue', peer, issue });
     if (message.kind === 'notification') {
       this.#tally.notificationsReceived += 1;
-      this.#world.emit({ kind: 'notification-received', ...this.#notificationFacts(message) });
+      this.#world.emit({ kind: 'notification-received', ...notificationFacts(peer, message) });
     }
     this.#dispatch({ kind: 'message', side, message });
     if (this.#session?.side !== side) return;
     if (message.kind === 'update') {
-      this.#tally.count(message);
-      this.#world.emit({ kind: 'update-received', peer, update: message });
+      this.#onUpdate(side, message);
     } else if (message.kind === 'route-refresh' && message.subtype === 0) {
       // RFC 7313: the other subtypes mark the neighbour's own refreshes, or are unknown and ignored
       const { afi, safi } = message;
       this.#world.emit({ kind: 'refresh-requested', peer, family: { afi, safi } });
       this.#routes.refresh({ afi, safi });
     }
+  }
+
+  #onUpdate(side: Side, update: UpdateMessage): void {
+    const result = this.#received.update(update);
+    this.#world.emit({ kind: 'update-received', peer: this.#settings.name, update });
+    if (result.kind === 'accepted') return;
+    const detail = 'the neighbour announced more routes than it may';
+    this.#dispatch({
+      kind: 'fault',
+      side,
+      fault: new BgpFault({ ...result.notification, detail }),
+    });
   }
 
   #onFault(side: Side, fault: BgpFault): void {
@@ -322,6 +334,7 @@ export class PeerDriver {
     // the routes are gone, the session stays: for the machine it was an UPDATE like any other (RFC 7606 §2)
     const message: UpdateMessage = { kind: 'update', withdrawn: [], attributes: {}, nlri: [] };
     this.#dispatch({ kind: 'message', side, message });
+    this.#received.treatAsWithdraw(fault.withdrawn);
     this.#world.emit({ kind: 'update-fault', peer: this.#settings.name, fault });
   }
 
@@ -334,6 +347,7 @@ export class PeerDriver {
     this.#tally.establishedCount += 1;
     this.#lastError = undefined;
     wire.negotiated(negotiated);
+    this.#received.established(negotiated);
     const { local, remote } = connection;
     const peer = this.#settings.name;
     this.#world.emit({ kind: 'established', peer, side, local, remote, negotiated });
@@ -366,6 +380,8 @@ export class PeerDriver {
     if (this.#session?.side === action.side) {
       this.#session = undefined;
       this.#routes.end();
+      this.#tally.keepReceived(this.#received.counters);
+      this.#received.down();
     }
     const { wasEstablished, reason } = action;
     if (reason.kind !== 'stopped') this.#lastError = describeDown(reason);

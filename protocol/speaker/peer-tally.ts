@@ -1,56 +1,65 @@
-/** The counters of one neighbour, over all its connections. */
+/** The counters of one neighbour, over all its connections and sessions. */
 
-import type { UpdateMessage } from '../bgp/message.ts';
+import type { AdjRibInCounters } from '../bgp/adj-rib-in.ts';
 import type { PeerCounters } from './events.ts';
 import type { Wire } from './wire.ts';
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 export class PeerTally {
   establishedCount = 0;
   notificationsSent = 0;
   notificationsReceived = 0;
   faults = 0;
-  #updatesReceived = 0;
-  #prefixesReceived = 0;
-  #prefixesWithdrawn = 0;
   /** traffic of connections that have ended */
-  readonly #ended = { messagesSent: 0, messagesReceived: 0, bytesSent: 0, bytesReceived: 0 };
-
-  /** every route of a neighbour is rejected; this is how many were offered and taken back */
-  count(update: UpdateMessage): void {
-    const { mpReach, mpUnreach } = update.attributes;
-    this.#updatesReceived += 1;
-    this.#prefixesReceived += update.nlri.length;
-    this.#prefixesWithdrawn += update.withdrawn.length;
-    if (mpReach?.kind === 'prefixes') this.#prefixesReceived += mpReach.nlri.length;
-    if (mpUnreach?.kind === 'prefixes') this.#prefixesWithdrawn += mpUnreach.withdrawn.length;
-  }
+  readonly #traffic = { messagesSent: 0, messagesReceived: 0, bytesSent: 0, bytesReceived: 0 };
+  /** what the neighbour sent in sessions that have ended */
+  readonly #received: Mutable<AdjRibInCounters> = {
+    updates: 0,
+    announced: 0,
+    withdrawn: 0,
+    treatedAsWithdraw: 0,
+    loops: 0,
+    rejected: 0,
+  };
 
   /** a connection has ended: its traffic is kept in the sums */
-  keep(wire: Wire): void {
-    this.#ended.messagesSent += wire.messagesSent;
-    this.#ended.messagesReceived += wire.messagesReceived;
-    this.#ended.bytesSent += wire.bytesSent;
-    this.#ended.bytesReceived += wire.bytesReceived;
+  keepTraffic(wire: Wire): void {
+    add(this.#traffic, wire);
   }
 
-  counters(live: readonly (Wire | undefined)[]): PeerCounters {
-    const traffic = { ...this.#ended };
-    for (const wire of live) {
-      if (wire === undefined) continue;
-      traffic.messagesSent += wire.messagesSent;
-      traffic.messagesReceived += wire.messagesReceived;
-      traffic.bytesSent += wire.bytesSent;
-      traffic.bytesReceived += wire.bytesReceived;
-    }
+  /** a session has ended */
+  keepReceived(counters: AdjRibInCounters): void {
+    add(this.#received, counters);
+  }
+
+  counters(
+    live: readonly (Wire | undefined)[],
+    session: AdjRibInCounters | undefined,
+  ): PeerCounters {
+    const traffic = { ...this.#traffic };
+    for (const wire of live) if (wire !== undefined) add(traffic, wire);
+    const received = { ...this.#received };
+    if (session !== undefined) add(received, session);
     return {
       ...traffic,
       establishedCount: this.establishedCount,
-      updatesReceived: this.#updatesReceived,
-      prefixesReceived: this.#prefixesReceived,
-      prefixesWithdrawnByPeer: this.#prefixesWithdrawn,
+      updatesReceived: received.updates,
+      routesReceived: received.announced,
+      routesWithdrawnByPeer: received.withdrawn,
+      routesTreatedAsWithdraw: received.treatedAsWithdraw,
+      routesRejected: received.rejected,
       notificationsSent: this.notificationsSent,
       notificationsReceived: this.notificationsReceived,
       faults: this.faults,
     };
   }
+}
+
+/** adds each number of `from` that `sums` has */
+function add<T extends Record<string, number>>(
+  sums: T,
+  from: Readonly<Record<keyof T, number>>,
+): void {
+  for (const key in sums) (sums as Record<string, number>)[key] = (sums[key] ?? 0) + from[key];
 }

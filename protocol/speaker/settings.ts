@@ -3,8 +3,10 @@
  * Pure; times in seconds. Defaults are Herald's: hold 9, keepalive 3, connect retry 5.
  */
 
-import { Afi, Safi } from '../bgp/codes.ts';
+import type { AdjRibInPolicy } from '../bgp/adj-rib-in.ts';
+import { Afi } from '../bgp/codes.ts';
 import type { Capability } from '../bgp/message.ts';
+import { familyId } from '../bgp/pack.ts';
 import type { SessionConfig } from '../bgp/session.ts';
 import type { TtlRule } from '../io/transport.ts';
 import type { Address, Family, Ipv4Address, Ipv6Address } from '../net/address.ts';
@@ -46,6 +48,8 @@ export interface PeerSettings {
   /** our BGP role (RFC 9234) */
   readonly role?: number;
   readonly strictRole?: boolean;
+  /** what becomes of the neighbour's routes; default: rejected and counted */
+  readonly inbound?: AdjRibInPolicy;
 }
 
 export interface PeerTimers {
@@ -110,10 +114,6 @@ export function sessionConfig(settings: PeerSettings, restart: RestartState): Se
     sendHoldSeconds: timers.sendHoldSeconds ?? Math.max(MINIMUM_SEND_HOLD_SECONDS, 2 * hold),
     closeSeconds: CLOSE_SECONDS,
   };
-}
-
-export function familyId(family: Family): { afi: number; safi: number } {
-  return { afi: family === 'ipv4' ? Afi.ipv4 : Afi.ipv6, safi: Safi.unicast };
 }
 
 function capabilities(settings: PeerSettings, restart: RestartState): readonly Capability[] {

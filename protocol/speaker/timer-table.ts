@@ -4,6 +4,16 @@
  */
 
 import type { Clock, Timer } from '../io/clock.ts';
+import type { Random } from '../io/random.ts';
+
+/** RFC 4271 §10: jitter takes away up to a quarter. */
+export function delayMs(
+  timer: { readonly seconds: number; readonly jitter: boolean },
+  random: Random,
+): number {
+  const factor = timer.jitter ? 0.75 + 0.25 * random.next() : 1;
+  return timer.seconds * 1000 * factor;
+}
 
 interface Slot {
   deadline: number;
