@@ -27,7 +27,10 @@ export class AnnounceReport {
   event(event: SpeakerEvent): void {
     switch (event.kind) {
       case 'transition':
-        this.#fact('session', { from: event.from, state: event.to });
+        // 'established' has an event of its own that says more
+        if (event.to !== 'established') {
+          this.#fact('session', { from: event.from, state: event.to });
+        }
         break;
       case 'established':
         this.#established(event);
@@ -60,7 +63,7 @@ export class AnnounceReport {
   }
 
   progress(sent: number, total: number): void {
-    this.#output.say(`${sent.toLocaleString('en')} of ${total.toLocaleString('en')} routes sent`);
+    this.#output.say(`${sent.toLocaleString('en')} of ${count(total)} sent`);
   }
 
   stopped(reason: string, exitCode: number): void {
@@ -122,15 +125,18 @@ export class AnnounceReport {
   #synced(routes: Readonly<Record<'ipv4' | 'ipv6', number>>): void {
     const total = routes.ipv4 + routes.ipv6;
     this.#fact('synced', { routes: total, ...routes });
-    this.#output.say(`${total.toLocaleString('en')} routes announced to ${this.#peer}`);
+    const done = total === 0 ? 'all routes withdrawn from' : `${count(total)} announced to`;
+    this.#output.say(`${done} ${this.#peer}`);
   }
 
   #refused(event: SpeakerEvent & { readonly kind: 'routes-refused' }): void {
     const [first] = event.first;
     if (first === undefined) return;
     this.#fact('session', { state: 'established', refused: event.count, reason: first.detail });
-    this.#output.say(
-      `${event.count.toLocaleString('en')} routes cannot be announced: ${first.detail}`,
-    );
+    this.#output.say(`${count(event.count)} cannot be announced: ${first.detail}`);
   }
+}
+
+function count(routes: number): string {
+  return routes === 1 ? '1 route' : `${routes.toLocaleString('en')} routes`;
 }

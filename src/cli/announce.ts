@@ -195,7 +195,8 @@ async function announce(
   }, PROGRESS_EVERY_MS);
   const { reason, exitCode } = await ending.reached;
   clearInterval(progress);
-  await speaker.stop({ kind: 'shutdown', text: reason, deadlineMs: WITHDRAW_DEADLINE_MS });
+  const text = `herald announce: ${reason}`;
+  await speaker.stop({ kind: 'shutdown', text, deadlineMs: WITHDRAW_DEADLINE_MS });
   report.stopped(reason, exitCode);
   return exitCode;
 }
@@ -225,9 +226,7 @@ class Ending {
         resolve(end);
       };
     });
-    world.onStopSignal((signal) =>
-      this.#resolve({ reason: `herald announce: stopped by ${signal}`, exitCode: 0 }),
-    );
+    world.onStopSignal((signal) => this.#resolve({ reason: `stopped by ${signal}`, exitCode: 0 }));
     this.#startTimer();
   }
 
