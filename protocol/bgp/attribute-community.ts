@@ -16,7 +16,6 @@ const IPV6_EXTENDED_SIZE = 20;
 
 const communities: AttributeRow = {
   code: AttributeCode.communities,
-  name: 'COMMUNITIES',
   flags: OPTIONAL_TRANSITIVE,
   onFault: 'treat-as-withdraw',
   decode(d, start, end) {
@@ -30,7 +29,6 @@ const communities: AttributeRow = {
 
 const extendedCommunities: AttributeRow = {
   code: AttributeCode.extendedCommunities,
-  name: 'EXTENDED COMMUNITIES',
   flags: OPTIONAL_TRANSITIVE,
   onFault: 'treat-as-withdraw',
   decode(d, start, end) {
@@ -46,7 +44,6 @@ const extendedCommunities: AttributeRow = {
 
 const ipv6ExtendedCommunities: AttributeRow = {
   code: AttributeCode.ipv6ExtendedCommunities,
-  name: 'IPV6 EXTENDED COMMUNITIES',
   flags: OPTIONAL_TRANSITIVE,
   onFault: 'treat-as-withdraw',
   decode(d, start, end) {
@@ -65,7 +62,6 @@ const ipv6ExtendedCommunities: AttributeRow = {
 
 const largeCommunities: AttributeRow = {
   code: AttributeCode.largeCommunities,
-  name: 'LARGE_COMMUNITY',
   flags: OPTIONAL_TRANSITIVE,
   onFault: 'treat-as-withdraw',
   decode(d, start, end) {

@@ -7,9 +7,10 @@
  * good message. Of several the strongest wins (§3 h), of equals the first.
  */
 
+import { u8At } from '../bytes/peek.ts';
 import type { ByteWriter } from '../bytes/writer.ts';
 import type { Ipv4Address } from '../net/address.ts';
-import { AttributeFlag, ErrorCode, type UpdateSubcode } from './codes.ts';
+import { AttributeFlag, attributeName, ErrorCode, type UpdateSubcode } from './codes.ts';
 import { BgpFault, type Issue } from './error.ts';
 import type {
   Aggregator,
@@ -113,10 +114,17 @@ export class Decoding {
     return (this.#seenLow & (1 << code)) !== 0;
   }
 
+  /** Keeps the attribute at hand as octets. */
+  keep(valueStart: number): void {
+    const { code, head, end, bytes } = this;
+    this.unknown ??= [];
+    this.unknown.push({ code, flags: u8At(bytes, head), value: bytes.slice(valueStart, end) });
+  }
+
   /** The attribute at hand is malformed: what that means is in its row. */
   fail(subcode: UpdateSubcodeValue, detail: string): void {
     const row = this.row;
-    const text = row === undefined ? detail : `${row.name}: ${detail}`;
+    const text = row === undefined ? detail : `${attributeName(row.code)}: ${detail}`;
     switch (row?.onFault) {
       case 'discard-attribute':
         this.discard(subcode, text);
@@ -208,8 +216,6 @@ export const OPTIONAL_TRANSITIVE = AttributeFlag.optional | AttributeFlag.transi
 /** One row of the attribute table: all that the codec has to know about an attribute. */
 export interface AttributeRow {
   readonly code: number;
-  /** as the RFCs name it, for people */
-  readonly name: string;
   /** the Optional and Transitive bits that it must have */
   readonly flags: number;
   /** what becomes of an UPDATE whose attribute of this code is malformed (RFC 7606 §7) */

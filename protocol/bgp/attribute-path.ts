@@ -37,7 +37,6 @@ const ORIGIN_CODES: Readonly<Record<Origin, number>> = { igp: 0, egp: 1, incompl
 
 const origin: AttributeRow = {
   code: AttributeCode.origin,
-  name: 'ORIGIN',
   flags: WELL_KNOWN,
   onFault: 'treat-as-withdraw',
   decode(d, start, end) {
@@ -55,7 +54,6 @@ const origin: AttributeRow = {
 
 const asPath: AttributeRow = {
   code: AttributeCode.asPath,
-  name: 'AS_PATH',
   flags: WELL_KNOWN,
   onFault: 'treat-as-withdraw',
   decode(d, start, end) {
@@ -76,7 +74,6 @@ const asPath: AttributeRow = {
 
 const nextHop: AttributeRow = {
   code: AttributeCode.nextHop,
-  name: 'NEXT_HOP',
   flags: WELL_KNOWN,
   onFault: 'treat-as-withdraw',
   decode(d, start, end) {
@@ -100,7 +97,6 @@ function isHostAddress(bits: number): boolean {
 
 const med: AttributeRow = {
   code: AttributeCode.med,
-  name: 'MULTI_EXIT_DISC',
   flags: OPTIONAL,
   onFault: 'treat-as-withdraw',
   decode(d, start, end) {
@@ -115,7 +111,6 @@ const med: AttributeRow = {
 
 const localPref: AttributeRow = {
   code: AttributeCode.localPref,
-  name: 'LOCAL_PREF',
   flags: WELL_KNOWN,
   onFault: 'treat-as-withdraw',
   internalOnly: true,
@@ -131,7 +126,6 @@ const localPref: AttributeRow = {
 
 const atomicAggregate: AttributeRow = {
   code: AttributeCode.atomicAggregate,
-  name: 'ATOMIC_AGGREGATE',
   flags: WELL_KNOWN,
   onFault: 'discard-attribute',
   decode(d, start, end) {
@@ -144,7 +138,6 @@ const atomicAggregate: AttributeRow = {
 
 const aggregator: AttributeRow = {
   code: AttributeCode.aggregator,
-  name: 'AGGREGATOR',
   flags: OPTIONAL_TRANSITIVE,
   onFault: 'discard-attribute',
   decode(d, start, end) {
@@ -164,7 +157,6 @@ const aggregator: AttributeRow = {
 
 const as4Path: AttributeRow = {
   code: AttributeCode.as4Path,
-  name: 'AS4_PATH',
   flags: OPTIONAL_TRANSITIVE,
   onFault: 'discard-attribute',
   decode(d, start, end) {
@@ -185,7 +177,6 @@ const as4Path: AttributeRow = {
 
 const as4Aggregator: AttributeRow = {
   code: AttributeCode.as4Aggregator,
-  name: 'AS4_AGGREGATOR',
   flags: OPTIONAL_TRANSITIVE,
   onFault: 'discard-attribute',
   decode(d, start, end) {

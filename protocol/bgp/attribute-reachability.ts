@@ -7,14 +7,14 @@
  * Next hops: four octets for IPv4, 16 for IPv6, 32 for a global and a link-local one (RFC 2545 §3), and 16 or 32 for IPv4
  * where that was agreed (RFC 8950 §3). A next hop of another length hides where the NLRI start, and NLRI that cannot be
  * read cannot be withdrawn: all faults here reset the session (RFC 7606 §5.3, §7.11) with "Optional Attribute Error"
- * (RFC 4760 §7). Families that we do not interpret are kept as octets and checked no further.
+ * (RFC 4760 §7). Families that we do not interpret are kept as octets once their frames add up (opaque-nlri.ts).
  */
 
 import { i32At, u8At, u16At } from '../bytes/peek.ts';
 import type { ByteWriter } from '../bytes/writer.ts';
 import type { Address, Ipv6Address } from '../net/address.ts';
 import { type AttributeRow, type Decoding, OPTIONAL } from './attribute-decoding.ts';
-import { Afi, AttributeCode, UpdateSubcode } from './codes.ts';
+import { Afi, AttributeCode, attributeName, UpdateSubcode } from './codes.ts';
 import type { MpReach, MpUnreach, Nlri, PathAttributes } from './message.ts';
 import type { CodecContext } from './negotiate.ts';
 import {
@@ -25,10 +25,10 @@ import {
   readIpv6Nlri,
   writeNlri,
 } from './nlri.ts';
+import { isWellFramed, type OpaqueFamily } from './opaque-nlri.ts';
 
 const mpReach: AttributeRow = {
   code: AttributeCode.mpReach,
-  name: 'MP_REACH_NLRI',
   flags: OPTIONAL,
   onFault: 'reset',
   decode(d, start, end) {
@@ -49,7 +49,6 @@ const mpReach: AttributeRow = {
 
 const mpUnreach: AttributeRow = {
   code: AttributeCode.mpUnreach,
-  name: 'MP_UNREACH_NLRI',
   flags: OPTIONAL,
   onFault: 'reset',
   decode(d, start, end) {
@@ -89,6 +88,7 @@ function readReach(d: Decoding, start: number, end: number): MpReach {
   const nlriStart = hopStart + hopLength + 1;
   if (nlriStart > end) return malformed(d, `the next hop of ${hopLength} octets does not fit`);
   if (!isPrefixFamily(afi, safi)) {
+    requireFrames(d, nlriStart, end, { afi, safi, isWithdrawn: false });
     const nextHop = bytes.slice(hopStart, nlriStart - 1);
     return { kind: 'opaque', afi, safi, nextHop, nlri: bytes.slice(nlriStart, end) };
   }
@@ -146,9 +146,22 @@ function readUnreach(d: Decoding, start: number, end: number): MpUnreach {
   const afi = u16At(d.bytes, start);
   const safi = u8At(d.bytes, start + 2);
   if (!isPrefixFamily(afi, safi)) {
+    requireFrames(d, start + 3, end, { afi, safi, isWithdrawn: true });
     return { kind: 'opaque', afi, safi, withdrawn: d.bytes.slice(start + 3, end) };
   }
   return { kind: 'prefixes', afi, safi, withdrawn: readList(d, start + 3, end, { afi, safi }) };
+}
+
+function requireFrames(
+  d: Decoding,
+  start: number,
+  end: number,
+  family: Omit<OpaqueFamily, 'withPathId'>,
+): void {
+  const withPathId = hasFamily(d.context.addPathReceive, family.afi, family.safi);
+  if (!isWellFramed(d.bytes, start, end, { ...family, withPathId })) {
+    malformed(d, `the NLRI of family ${family.afi}/${family.safi} do not add up`);
+  }
 }
 
 /** RFC 6396 §4.3.4; some writers put the whole attribute into TABLE_DUMP_V2 all the same, so the length decides. */
@@ -171,7 +184,7 @@ function readAbbreviated(d: Decoding, start: number, end: number): MpReach {
 }
 
 function malformed(d: Decoding, detail: string): never {
-  return d.reset(UpdateSubcode.optionalAttribute, `${d.row?.name ?? ''}: ${detail}`);
+  return d.reset(UpdateSubcode.optionalAttribute, `${attributeName(d.code)}: ${detail}`);
 }
 
 function writeReach(writer: ByteWriter, value: MpReach, context: CodecContext): void {

@@ -11,7 +11,6 @@ import { AttributeCode } from './codes.ts';
 
 const originatorId: AttributeRow = {
   code: AttributeCode.originatorId,
-  name: 'ORIGINATOR_ID',
   flags: OPTIONAL,
   onFault: 'treat-as-withdraw',
   internalOnly: true,
@@ -27,7 +26,6 @@ const originatorId: AttributeRow = {
 
 const clusterList: AttributeRow = {
   code: AttributeCode.clusterList,
-  name: 'CLUSTER_LIST',
   flags: OPTIONAL,
   onFault: 'treat-as-withdraw',
   internalOnly: true,
@@ -48,7 +46,6 @@ const clusterList: AttributeRow = {
 
 const otc: AttributeRow = {
   code: AttributeCode.otc,
-  name: 'ONLY_TO_CUSTOMER',
   flags: OPTIONAL_TRANSITIVE,
   onFault: 'treat-as-withdraw',
   decode(d, start, end) {

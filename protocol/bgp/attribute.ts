@@ -13,10 +13,11 @@ import { u8At, u16At } from '../bytes/peek.ts';
 import type { ByteWriter } from '../bytes/writer.ts';
 import { COMMUNITY_ROWS } from './attribute-community.ts';
 import type { AttributeRow, Decoding } from './attribute-decoding.ts';
+import { OPAQUE_ROWS } from './attribute-opaque.ts';
 import { mergeFourOctets, PATH_ROWS } from './attribute-path.ts';
 import { REACHABILITY_ROWS } from './attribute-reachability.ts';
 import { REFLECTION_ROWS } from './attribute-reflection.ts';
-import { AttributeCode, AttributeFlag, UpdateSubcode } from './codes.ts';
+import { AttributeCode, AttributeFlag, attributeName, UpdateSubcode } from './codes.ts';
 import type { PathAttributes, UnknownAttribute } from './message.ts';
 import type { CodecContext } from './negotiate.ts';
 
@@ -26,17 +27,13 @@ export const ATTRIBUTE_ROWS: readonly AttributeRow[] = [
   ...COMMUNITY_ROWS,
   ...REACHABILITY_ROWS,
   ...REFLECTION_ROWS,
+  ...OPAQUE_ROWS,
 ].sort((a, b) => a.code - b.code);
 
 /** indexed by type code, with a place for each of the 256 so that no lookup misses the array */
 const BY_CODE: readonly (AttributeRow | undefined)[] = Array.from({ length: 256 }, (_, code) =>
   ATTRIBUTE_ROWS.find((row) => row.code === code),
 );
-
-/** As the RFCs name it, or its number. */
-export function attributeName(code: number): string {
-  return BY_CODE[code]?.name ?? `attribute ${code}`;
-}
 
 const KIND_FLAGS = AttributeFlag.optional | AttributeFlag.transitive;
 
@@ -75,7 +72,10 @@ function decodeOne(d: Decoding, flags: number, start: number, end: number): void
   else if (row === undefined) keepUnknown(d, flags, start);
   else if (((flags ^ row.flags) & KIND_FLAGS) !== 0) wrongFlags(d, row, flags);
   else if (row.internalOnly === true && d.context.internal === false) {
-    d.discard(UpdateSubcode.attributeFlags, `${row.name}: not valid from an external neighbour`);
+    d.discard(
+      UpdateSubcode.attributeFlags,
+      `${attributeName(row.code)}: not valid from an external neighbour`,
+    );
   } else row.decode(d, start, end);
 }
 
@@ -106,7 +106,7 @@ function repeated(d: Decoding): void {
 
 /** RFC 7606 §3 c: treat-as-withdraw whatever the attribute, but not where it holds the routes themselves (§5.3). */
 function wrongFlags(d: Decoding, row: AttributeRow, flags: number): void {
-  const detail = `${row.name}: flags 0x${flags.toString(16).padStart(2, '0')} conflict with its type`;
+  const detail = `${attributeName(row.code)}: flags 0x${flags.toString(16).padStart(2, '0')} conflict with its type`;
   if (row.onFault === 'reset') d.reset(UpdateSubcode.attributeFlags, detail);
   d.withdraw(UpdateSubcode.attributeFlags, detail);
 }
@@ -118,8 +118,7 @@ function keepUnknown(d: Decoding, flags: number, valueStart: number): void {
       `attribute ${d.code} is well-known and unknown to us`,
     );
   }
-  d.unknown ??= [];
-  d.unknown.push({ code: d.code, flags, value: d.bytes.slice(valueStart, d.end) });
+  d.keep(valueStart);
 }
 
 /**

@@ -10,14 +10,9 @@
 
 import { u16At } from '../bytes/peek.ts';
 import type { ByteWriter } from '../bytes/writer.ts';
-import {
-  attributeName,
-  decodeAttributes,
-  encodeAttributes,
-  encodeReachability,
-} from './attribute.ts';
+import { decodeAttributes, encodeAttributes, encodeReachability } from './attribute.ts';
 import { Decoding } from './attribute-decoding.ts';
-import { Afi, AttributeCode, ErrorCode, Safi, UpdateSubcode } from './codes.ts';
+import { Afi, AttributeCode, attributeName, ErrorCode, Safi, UpdateSubcode } from './codes.ts';
 import { BgpFault, type Issue, type WithdrawnByFault } from './error.ts';
 import type { Nlri, PathAttributes, UpdateMessage } from './message.ts';
 import type { CodecContext, FamilyId } from './negotiate.ts';
@@ -59,17 +54,22 @@ export function decodeUpdate(
   return { message: { kind: 'update', withdrawn, attributes: d.build(), nlri }, issues: d.issues };
 }
 
+/** The family of a table entry, and whether its AS numbers have four octets (always so in TABLE_DUMP_V2). */
+export interface RibSource extends FamilyId {
+  readonly as4: boolean;
+}
+
 /**
- * Reads the attributes of one entry of a TABLE_DUMP_V2 file (RFC 6396 §4.3.4): four-octet AS numbers, MP_REACH_NLRI cut down to
- * the next hop. What would withdraw the route is a fault here.
+ * Reads the attributes of one entry of an MRT table dump (RFC 6396 §4.2, §4.3.4), whose MP_REACH_NLRI is cut down to the
+ * next hop. What would withdraw the route is a fault here.
  */
 export function decodeRibAttributes(
   bytes: Uint8Array,
   start: number,
   end: number,
-  family: FamilyId,
+  source: RibSource,
 ): { readonly attributes: PathAttributes; readonly issues: readonly Issue[] } {
-  const d = new Decoding(bytes, RIB_CONTEXT, family);
+  const d = new Decoding(bytes, source.as4 ? RIB_CONTEXT : RIB_CONTEXT_TWO_OCTETS, source);
   decodeAttributes(d, start, end);
   if (d.pending !== undefined) {
     const { subcode, data, detail } = d.pending;
@@ -92,6 +92,7 @@ const RIB_CONTEXT: CodecContext = {
   addPathSend: [],
   extendedNextHop: UNICAST_AND_MULTICAST,
 };
+const RIB_CONTEXT_TWO_OCTETS: CodecContext = { ...RIB_CONTEXT, as4: false };
 
 function malformedList(detail: string): BgpFault {
   const subcode = UpdateSubcode.malformedAttributeList;
