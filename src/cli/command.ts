@@ -1,0 +1,30 @@
+/**
+ * What a sub-command is and what it may touch. A command gets its arguments and a `World`; it never reads `process` itself, so
+ * that tests can run it with streams of their own.
+ */
+
+export interface World {
+  readonly stdin: NodeJS.ReadableStream;
+  readonly stdout: NodeJS.WritableStream;
+  readonly stderr: NodeJS.WritableStream;
+  /** called on the first SIGTERM or SIGINT; a second one ends the process at once */
+  onStopSignal(handler: (signal: string) => void): void;
+}
+
+export interface Command {
+  readonly name: string;
+  /** one line for `herald --help` */
+  readonly summary: string;
+  /** what `herald NAME --help` prints */
+  readonly help: string;
+  /** Resolves to the exit status. Throws `UsageError` for what the user can put right. */
+  run(args: readonly string[], world: World): Promise<number>;
+}
+
+/** Wrong usage: its one sentence goes to stderr, and the exit status is 2. */
+export class UsageError extends Error {
+  constructor(sentence: string) {
+    super(sentence);
+    this.name = 'UsageError';
+  }
+}

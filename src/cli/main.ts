@@ -1,0 +1,117 @@
+/**
+ * `herald`: finds the sub-command, runs it, turns what it says into an exit status. The only reader of `process`.
+ *
+ * Each sub-command is loaded when it is asked for, so that none pays for the start of another.
+ */
+
+import { readFileSync } from 'node:fs';
+import { type Command, UsageError, type World } from './command.ts';
+
+/** set by the bundler */
+declare const HERALD_VERSION: string | undefined;
+
+const EXIT_USAGE = 2;
+/** how a shell reports death by SIGPIPE: whoever read our output went away */
+const EXIT_BROKEN_PIPE = 141;
+
+const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
+  ['announce', async () => (await import('./announce.ts')).announceCommand],
+  ['decode', async () => (await import('./decode.ts')).decodeCommand],
+]);
+
+async function main(args: readonly string[], world: World): Promise<number> {
+  const [first, ...rest] = args;
+  if (first === undefined) {
+    world.stderr.write(await overview());
+    return EXIT_USAGE;
+  }
+  if (first === '--version' || first === '-V') {
+    world.stdout.write(`herald ${version()}\n`);
+    return 0;
+  }
+  if (first === '--help' || first === '-h') return await help(undefined, world);
+  if (first === 'help') return await help(rest[0], world);
+  const command = await find(first);
+  if (rest.includes('--help') || rest.includes('-h')) {
+    world.stdout.write(command.help);
+    return 0;
+  }
+  return await command.run(rest, world);
+}
+
+async function find(name: string): Promise<Command> {
+  const load = COMMANDS.get(name);
+  if (load !== undefined) return await load();
+  const what = name.startsWith('-') ? 'flag' : 'sub-command';
+  throw new UsageError(`unknown ${what} '${name}'; 'herald --help' lists what there is`);
+}
+
+async function help(name: string | undefined, world: World): Promise<number> {
+  world.stdout.write(name === undefined ? await overview() : (await find(name)).help);
+  return 0;
+}
+
+async function overview(): Promise<string> {
+  const commands = await Promise.all([...COMMANDS.values()].map((load) => load()));
+  const lines = commands.map(({ name, summary }) => `  ${name.padEnd(10)} ${summary}`);
+  return `usage: herald COMMAND [arguments]
+
+Addresses the outside world can reach, for bare-metal machines. Speaks BGP to your routers.
+
+Commands
+${lines.join('\n')}
+
+  herald help COMMAND, or herald COMMAND --help, says all about one.
+  herald --version prints the version.
+
+Exit status: 0 done, 1 it did not work (the reason is on stderr or in the output), 2 wrong usage.
+`;
+}
+
+function version(): string {
+  if (typeof HERALD_VERSION !== 'undefined') return HERALD_VERSION;
+  const file = new URL('../../package.json', import.meta.url);
+  const parsed: unknown = JSON.parse(readFileSync(file, 'utf8'));
+  const found = typeof parsed === 'object' && parsed !== null && Reflect.get(parsed, 'version');
+  return typeof found === 'string' ? found : 'unknown';
+}
+
+/** The sentence for stderr where the user is at fault; undefined where we are. */
+function usageSentence(error: unknown): string | undefined {
+  if (error instanceof UsageError) return error.message;
+  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') {
+    return undefined;
+  }
+  // node:util parseArgs: its first sentence says it, the rest is advice about positionals
+  if (!error.code.startsWith('ERR_PARSE_ARGS_')) return undefined;
+  const [sentence = error.message] = error.message.split('. ');
+  return sentence.replace(/^Unknown option/, 'unknown flag').replace(/^Option/, 'flag');
+}
+
+function onStopSignal(handler: (signal: string) => void): void {
+  let isStopping = false;
+  const receive = (signal: NodeJS.Signals) => {
+    if (isStopping) process.exit(signal === 'SIGINT' ? 130 : 143);
+    isStopping = true;
+    handler(signal);
+  };
+  process.on('SIGTERM', receive);
+  process.on('SIGINT', receive);
+}
+
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(EXIT_BROKEN_PIPE);
+  throw error;
+});
+
+const { stdin, stdout, stderr } = process;
+const args = process.argv.slice(2);
+try {
+  process.exitCode = await main(args, { stdin, stdout, stderr, onStopSignal });
+} catch (error) {
+  const sentence = usageSentence(error);
+  if (sentence === undefined) throw error;
+  const name = COMMANDS.has(args[0] ?? '') ? `herald ${args[0]}` : 'herald';
+  stderr.write(`${name}: ${sentence}\n`);
+  process.exitCode = EXIT_USAGE;
+}
