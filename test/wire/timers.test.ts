@@ -1,0 +1,157 @@
+/** The timers that watch a neighbour: hold time (RFC 4271 §6.5), hold time 0 (§4.2) and the send hold timer (RFC 9687). */
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from 'chai';
+import type { Route } from '../../protocol/bgp/route.ts';
+import { ipv4Address, maskPrefix } from '../../protocol/net/address.ts';
+import { itConcurrently } from '../support/concurrently.ts';
+import { withPair, withSession } from '../support/speaker-under-test.ts';
+import {
+  GOOD,
+  hex,
+  open,
+  prefix4,
+  routeRefresh,
+  Type,
+  toHex,
+  update,
+} from '../support/wire-bytes.ts';
+
+const short = { timers: { holdSeconds: 3 } };
+const UPDATE = update({ attributes: GOOD, nlri: [prefix4('10.0.0.0/8')] });
+const BAD_UPDATE = update({ attributes: [hex('400100')], nlri: [prefix4('10.0.0.0/8')] });
+
+/** each with 300 octets of attributes of its own, so that they need far more than the kernel buffers */
+function* bulkyRoutes(count: number): Iterable<Route> {
+  for (let index = 0; index < count; index += 1) {
+    const prefix = maskPrefix(ipv4Address(0x0a000000 + index * 256), 24);
+    const value = new Uint8Array(300);
+    new DataView(value.buffer).setUint32(0, index);
+    yield { prefix, attributes: { unknown: [{ code: 200, flags: 0xc0, value }] } };
+  }
+}
+
+async function silentNeighbour(): Promise<void> {
+  await withSession({ peer: short }, async ({ neighbour, subject }) => {
+    const before = performance.now();
+    const { body } = await neighbour.expectMessage(Type.notification, { timeoutMs: 6000 });
+    expect(performance.now() - before).to.be.within(2500, 4500);
+    expect(toHex(body)).to.equal('0400');
+    await neighbour.expectEnd();
+    const { reason } = await subject.until('down');
+    expect(reason).to.include({ kind: 'notification-sent', code: 4, subcode: 0 });
+    const keepalives = neighbour.messages.filter(({ type }) => type === Type.keepalive);
+    expect(keepalives.length).to.be.at.least(3);
+  });
+}
+
+async function heldUpBy(messages: readonly Uint8Array[]): Promise<void> {
+  await withSession({ peer: short }, async ({ neighbour, subject }) => {
+    for (const bytes of messages) {
+      await delay(1000);
+      neighbour.send(bytes);
+    }
+    const faults = messages.filter((bytes) => bytes === BAD_UPDATE).length;
+    if (faults > 0)
+      await subject.until('update-fault', () => subject.of('update-fault').length === faults);
+    expect(subject.of('down')).to.deep.equal([]);
+    expect(subject.status().state).to.equal('established');
+  });
+}
+
+async function silentAfterOpen(): Promise<void> {
+  await withPair({ peer: short }, async ({ port, subject }) => {
+    const neighbour = await port.accept();
+    await neighbour.expectMessage(Type.open);
+    neighbour.send(open());
+    await neighbour.expectKeepalive();
+    expect(await neighbour.expectNotification({ timeoutMs: 6000 })).to.equal('4/0');
+    expect(subject.of('established')).to.deep.equal([]);
+  });
+}
+
+async function holdTimeZero(ours: number, theirs: number): Promise<void> {
+  const options = { peer: { timers: { holdSeconds: ours } }, open: { holdTime: theirs } };
+  await withSession(options, async ({ neighbour, subject }) => {
+    const before = neighbour.messages.length;
+    await delay(4000);
+    expect(neighbour.messages.length, 'no keepalive comes').to.equal(before);
+    expect(subject.status().state).to.equal('established');
+    expect(subject.status().negotiated).to.include({ holdTimeSeconds: 0, keepaliveSeconds: 0 });
+  });
+}
+
+/** The neighbour reads nothing and talks all the while: only the send hold timer can notice. */
+async function readsNothing(): Promise<void> {
+  const peer = { timers: { holdSeconds: 3, sendHoldSeconds: 4 } };
+  await withSession({ peer }, async ({ neighbour, subject, settings }) => {
+    neighbour.keepAlive(500);
+    neighbour.pauseReading();
+    subject.apply({ settings, routes: bulkyRoutes(30_000) });
+    const started = performance.now();
+    const { reason, wasEstablished } = await subject.until('down', () => true, 12_000);
+    expect(wasEstablished).to.equal(true);
+    expect(reason).to.include({ kind: 'notification-sent', code: 8, subcode: 0 });
+    expect(performance.now() - started).to.be.within(3500, 8000);
+    expect(subject.of('notification-sent').map(({ code }) => code)).to.deep.equal([8]);
+    neighbour.silence();
+    neighbour.resumeReading();
+    // TCP is cut within the bound of `closing`, also though the NOTIFICATION could not leave
+    await neighbour.until('the end of TCP', () => neighbour.ending !== 'open', { timeoutMs: 6000 });
+  });
+}
+
+/** A neighbour that reads slowly, but reads, is no neighbour that does not read. */
+async function readsSlowly(): Promise<void> {
+  const peer = { timers: { holdSeconds: 3, sendHoldSeconds: 3 } };
+  await withSession({ peer }, async ({ neighbour, subject, settings }) => {
+    neighbour.keepAlive(500);
+    neighbour.onMessage = () => false;
+    subject.apply({ settings, routes: bulkyRoutes(30_000) });
+    for (let round = 0; round < 8; round += 1) {
+      neighbour.pauseReading();
+      await delay(600);
+      neighbour.resumeReading();
+      await delay(15);
+    }
+    expect(subject.of('down')).to.deep.equal([]);
+    expect(subject.status().state).to.equal('established');
+  });
+}
+
+describe('timers that watch the neighbour', () => {
+  itConcurrently([
+    {
+      name: 'a silent neighbour gets 4/0 after the hold time, our keepalives went on (RFC 4271 §6.5)',
+      run: silentNeighbour,
+    },
+    {
+      name: 'UPDATEs and refreshes hold the session up as keepalives do (RFC 4271 §8.2.2)',
+      run: () => heldUpBy([UPDATE, routeRefresh(1, 1), UPDATE, routeRefresh(1, 1)]),
+    },
+    {
+      name: 'a malformed UPDATE that only withdraws holds it up too (RFC 7606 §2)',
+      run: () => heldUpBy([BAD_UPDATE, BAD_UPDATE, BAD_UPDATE, BAD_UPDATE]),
+    },
+    {
+      name: 'a neighbour that sends OPEN and then nothing gets 4/0 in OpenConfirm',
+      run: silentAfterOpen,
+    },
+    {
+      name: 'hold time 0 on both sides: no keepalive is sent and silence is no error (§4.2, §4.4)',
+      run: () => holdTimeZero(0, 0),
+    },
+    {
+      name: 'hold time 0 of the neighbour alone does it too',
+      run: () => holdTimeZero(3, 0),
+    },
+    {
+      name: 'a neighbour that reads nothing while it talks gets 8/0 and is cut (RFC 9687 §4)',
+      run: readsNothing,
+    },
+    {
+      name: 'a neighbour that reads slowly keeps its session (RFC 9687 §3.1)',
+      run: readsSlowly,
+    },
+  ]);
+});
