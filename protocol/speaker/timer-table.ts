@@ -15,11 +15,16 @@ export function delayMs(
   return timer.seconds * 1000 * factor;
 }
 
+/** A timer that fires this much too late was held up by ourselves: unread messages may wait behind it. */
+const LATE_MS = 50;
+
 interface Slot {
   deadline: number;
   timer: Timer;
   /** when the armed timer will wake us; never later than the deadline */
   wakesAt: number;
+  /** has been given that one more turn */
+  isLate: boolean;
 }
 
 export class TimerTable {
@@ -57,16 +62,25 @@ export class TimerTable {
 
   #arm(name: string, deadline: number, onFire: () => void): void {
     const delayMs = Math.max(0, deadline - this.#clock.now());
-    const timer = this.#clock.startTimer(delayMs, () => {
-      const slot = this.#slots.get(name);
-      if (slot === undefined) return;
-      if (slot.deadline > this.#clock.now()) {
-        this.#arm(name, slot.deadline, onFire);
-        return;
-      }
-      this.#slots.delete(name);
-      onFire();
-    });
-    this.#slots.set(name, { deadline, timer, wakesAt: deadline });
+    const timer = this.#clock.startTimer(delayMs, () => this.#wake(name, onFire));
+    this.#slots.set(name, { deadline, timer, wakesAt: deadline, isLate: false });
+  }
+
+  #wake(name: string, onFire: () => void): void {
+    const slot = this.#slots.get(name);
+    if (slot === undefined) return;
+    const now = this.#clock.now();
+    if (slot.deadline > now) {
+      this.#arm(name, slot.deadline, onFire);
+      return;
+    }
+    if (!slot.isLate && now - slot.wakesAt > LATE_MS) {
+      // we were busy: what the neighbour sent meanwhile is read in the next turn, and may move the deadline
+      slot.isLate = true;
+      slot.timer = this.#clock.startTimer(0, () => this.#wake(name, onFire));
+      return;
+    }
+    this.#slots.delete(name);
+    onFire();
   }
 }
