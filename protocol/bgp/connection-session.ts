@@ -101,7 +101,7 @@ export function stepOpenConfirm(
     case 'hold-timer':
       return hasHoldTimer(state) ? holdExpired(state, config) : stay(state);
     case 'keepalive-timer':
-      return sendKeepalive(state, config);
+      return hasHoldTimer(state) ? sendKeepalive(state, config) : stay(state);
     case 'tcp-fails':
       return lost(state, config, event.detail);
     case 'header-error':
@@ -154,7 +154,9 @@ export function stepEstablished(
     case 'hold-timer':
       return hasHoldTimer(state) ? holdExpired(state, config) : stay(state);
     case 'keepalive-timer':
-      return sendKeepalive(state, config);
+      return hasHoldTimer(state)
+        ? sendKeepalive({ ...state, isSettled: true }, config)
+        : stay(state);
     case 'send-hold-timer':
       return state.sendHoldSeconds > 0 ? sendHoldExpired(state, config) : stay(state);
     case 'progress':
@@ -207,7 +209,8 @@ function hasHoldTimer(state: Negotiating): boolean {
 function establish(state: StateOf<'open-confirm'>, config: ConnectionConfig): ConnectionStep {
   const { negotiated } = state;
   const sendHoldSeconds = sendHold(config, negotiated);
-  return move(state, { kind: 'established', negotiated, sendHoldSeconds }, config, [
+  const next = { kind: 'established', negotiated, sendHoldSeconds, isSettled: false } as const;
+  return move(state, next, config, [
     ...restartHold(config, negotiated),
     ...(sendHoldSeconds > 0 ? [startTimer(config, 'send-hold', sendHoldSeconds)] : []),
     { kind: 'established', side: config.side, negotiated },
@@ -225,7 +228,6 @@ function sendHold(config: ConnectionConfig, negotiated: Negotiated): number {
 }
 
 function sendKeepalive(state: Negotiating, config: ConnectionConfig): ConnectionStep {
-  if (!hasHoldTimer(state)) return stay(state);
   const actions = [
     send(config, { kind: 'keepalive' }),
     ...startKeepalive(config, state.negotiated),

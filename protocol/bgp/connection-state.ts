@@ -29,8 +29,12 @@ interface StateFields {
   /** the OPEN as it was sent: settings may change while the answer is under way */
   'open-sent': { readonly ours: OpenMessage };
   'open-confirm': { readonly negotiated: Negotiated };
-  /** `sendHoldSeconds` 0 = that timer does not run */
-  established: { readonly negotiated: Negotiated; readonly sendHoldSeconds: number };
+  /** `sendHoldSeconds` 0 = that timer does not run; settled = older than a keepalive interval (collision.ts says what for) */
+  established: {
+    readonly negotiated: Negotiated;
+    readonly sendHoldSeconds: number;
+    readonly isSettled: boolean;
+  };
   /** our NOTIFICATION is on its way; nothing else matters any more */
   closing: unknown;
 }

@@ -112,13 +112,18 @@ const SETTINGS: Readonly<Record<ColumnName, Setting>> = {
     { kind: 'open-confirm', negotiated: NEGOTIATED_NO_HOLD },
     NO_HOLD,
   ),
-  established: setting({ kind: 'established', negotiated: NEGOTIATED, sendHoldSeconds: 480 }),
+  established: setting({
+    kind: 'established',
+    negotiated: NEGOTIATED,
+    sendHoldSeconds: 480,
+    isSettled: true,
+  }),
   'established, no send hold': setting(
-    { kind: 'established', negotiated: NEGOTIATED, sendHoldSeconds: 0 },
+    { kind: 'established', negotiated: NEGOTIATED, sendHoldSeconds: 0, isSettled: true },
     { sendHoldSeconds: 0 },
   ),
   'established, hold time 0': setting(
-    { kind: 'established', negotiated: NEGOTIATED_NO_HOLD, sendHoldSeconds: 0 },
+    { kind: 'established', negotiated: NEGOTIATED_NO_HOLD, sendHoldSeconds: 0, isSettled: true },
     NO_HOLD,
   ),
   closing: setting({ kind: 'closing' }),
