@@ -11,6 +11,7 @@
 
 import type { ByteWriter } from '../bytes/writer.ts';
 import type { Family, Prefix } from '../net/address.ts';
+import { AttributeSets } from './adj-rib-out-sets.ts';
 import type { Entry } from './adj-rib-out-table.ts';
 import { Bucket, BucketQueue, EntryTable } from './adj-rib-out-table.ts';
 import type { Refusal, RefusedRoute, SessionView } from './pack.ts';
@@ -26,13 +27,13 @@ import {
   writeWithdrawal,
 } from './pack-messages.ts';
 import type { Route, RouteAttributes } from './route.ts';
-import { attributesKey } from './route.ts';
 
 /** The neighbour holds something for the prefix, and whatever is wanted has to be said again. */
 const STALE = new Bucket({});
 
-/** Attribute sets that nobody uses are looked for when there are this many, and then twice as many as were in use. */
-const SWEEP_BUCKETS_AT = 64;
+/** Withdrawals to have at hand before a message is written: enough for the largest that is made without need. */
+const SWEEP_AHEAD = 4096;
+const SWEEP_SLOTS = 1024;
 
 interface Marks {
   endOfRib: boolean;
@@ -49,8 +50,7 @@ function noMarks(): Marks {
 export class FamilyRibOut {
   readonly #family: Family;
   readonly #table = new EntryTable();
-  readonly #buckets = new Map<string, Bucket>();
-  #sweepAt = SWEEP_BUCKETS_AT;
+  readonly #sets = new AttributeSets();
   readonly #withdraws = new Bucket({});
   /** buckets with something to announce that this session has not refused, oldest first */
   readonly #ready = new BucketQueue();
@@ -63,9 +63,11 @@ export class FamilyRibOut {
   #generation = 0;
   #seen = 0;
   #isChanged = false;
-  /** routes come in runs that share one attribute object */
-  #lastAttributes: RouteAttributes | undefined = undefined;
-  #lastBucket: Bucket | undefined = undefined;
+  /**
+   * The first slot of the table that has not been searched for routes that the last set left out; undefined when all have.
+   * The search goes on as withdrawals are taken: when 100,000 routes go, the first message must not wait for the last entry.
+   */
+  #unswept: number | undefined = undefined;
 
   constructor(family: Family) {
     this.#family = family;
@@ -82,6 +84,7 @@ export class FamilyRibOut {
 
   /** Changes that the neighbour has not been told, without those that this session refuses. */
   get pendingCount(): number {
+    this.#sweep();
     let count = this.#withdraws.size;
     for (let each = this.#ready.head; each !== undefined; each = each.next) count += each.size;
     return count;
@@ -89,15 +92,17 @@ export class FamilyRibOut {
 
   /** Entries held, wanted or not: what memory is bounded by. */
   get knownCount(): number {
+    this.#sweep();
     return this.#table.size;
   }
 
   /** Attribute sets held; those that nobody uses go when they are as many as the others. */
   get attributeSetCount(): number {
-    return this.#buckets.size;
+    return this.#sets.size;
   }
 
   get isSynced(): boolean {
+    this.#sweep();
     const { endOfRib, refreshBegin, refreshEnd } = this.#marks;
     return !(this.#hasRoutesToSend() || endOfRib || refreshBegin || refreshEnd);
   }
@@ -108,6 +113,7 @@ export class FamilyRibOut {
 
   /** A new full set of so many routes begins: `want` every one of them, then `endApply`. */
   beginApply(count: number): void {
+    this.#sweep();
     this.#table.reserve(count);
     this.#generation++;
     this.#seen = 0;
@@ -120,7 +126,7 @@ export class FamilyRibOut {
     if (entry.mark === this.#generation) return;
     entry.mark = this.#generation;
     this.#seen++;
-    const bucket = this.#bucketOf(attributes);
+    const bucket = this.#sets.bucketOf(attributes);
     if (entry.wanted === bucket) return;
     if (entry.wanted === undefined) this.#wanted++;
     entry.wanted = bucket;
@@ -130,23 +136,19 @@ export class FamilyRibOut {
 
   /** True where the new set is not the one before. */
   endApply(): boolean {
-    this.#lastAttributes = undefined;
-    this.#lastBucket = undefined;
     if (this.#seen !== this.#wanted) {
-      this.#table.forEach((entry) => {
-        if (entry.mark === this.#generation || entry.wanted === undefined) return;
-        entry.wanted = undefined;
-        this.#wanted--;
-        this.#isChanged = true;
-        this.#settle(entry);
-      });
+      this.#wanted = this.#seen;
+      this.#isChanged = true;
+      this.#unswept = 0;
+      if (this.#view === undefined) this.#sweep();
     }
-    if (this.#buckets.size > this.#sweepAt) this.#sweepBuckets();
+    this.#sets.sweep(this.#table);
     return this.#isChanged;
   }
 
   /** The session is up. Where it does not speak this family nothing is sent and all routes count as refused. */
   established(view: SessionView): void {
+    this.#sweep();
     const { negotiated } = view;
     const speaks = includesFamily(negotiated.families, this.#family);
     this.#view = speaks ? view : undefined;
@@ -159,6 +161,7 @@ export class FamilyRibOut {
   }
 
   down(): void {
+    this.#sweep();
     this.#view = undefined;
     this.#marks = noMarks();
     this.#advertised = 0;
@@ -174,9 +177,10 @@ export class FamilyRibOut {
   updateView(view: SessionView): void {
     const before = this.#view;
     if (before === undefined) return;
+    this.#sweep();
     this.#view = view;
     const changed = new Set<Bucket>();
-    for (const bucket of this.#buckets.values()) {
+    for (const bucket of this.#sets.all()) {
       if (this.#wording(bucket, before) !== this.#wording(bucket, view)) changed.add(bucket);
     }
     this.#forgetRefusals();
@@ -192,6 +196,7 @@ export class FamilyRibOut {
       this.#marks.refreshAfterEndOfRib = true;
       return;
     }
+    this.#sweep();
     this.#table.forEach((entry) => {
       if (entry.told === undefined) return;
       entry.told = STALE;
@@ -211,6 +216,7 @@ export class FamilyRibOut {
       writeRefreshMark(writer, this.#family, RefreshSubtype.begin);
       return true;
     }
+    this.#sweep(SWEEP_AHEAD);
     if (this.#withdraws.size === 0) return false;
     const limit = usualMessageLimit(this.#view.negotiated);
     writeWithdrawal(writer, this.#withdrawn, this.#format, limit);
@@ -236,12 +242,28 @@ export class FamilyRibOut {
 
   /** Routes that the session does not take, and why; `all` is the reason for every one of them, if there is such a reason. */
   *refused(all: Refusal | undefined): Generator<RefusedRoute> {
-    for (const bucket of this.#buckets.values()) {
+    this.#sweep();
+    for (const bucket of this.#sets.all()) {
       const refusal = all ?? bucket.refusal;
       if (refusal === undefined) continue;
       for (let entry = bucket.head; entry !== undefined; entry = entry.next) {
         yield { ...refusal, route: toRoute(entry, bucket) };
       }
+    }
+  }
+
+  /** Finds routes that the last set left out, until there are `enough` withdrawals or no such routes any more. */
+  #sweep(enough: number = Number.POSITIVE_INFINITY): void {
+    const { slotCount } = this.#table;
+    while (this.#unswept !== undefined && this.#withdraws.size < enough) {
+      const from = this.#unswept;
+      const to = Math.min(from + SWEEP_SLOTS, slotCount);
+      this.#table.visitSlots(from, to, (entry) => {
+        if (entry.mark === this.#generation || entry.wanted === undefined) return;
+        entry.wanted = undefined;
+        this.#settle(entry);
+      });
+      this.#unswept = to < slotCount ? to : undefined;
     }
   }
 
@@ -325,36 +347,10 @@ export class FamilyRibOut {
   }
 
   #forgetRefusals(): void {
-    for (const bucket of this.#buckets.values()) {
+    for (const bucket of this.#sets.all()) {
       bucket.refusal = undefined;
       if (bucket.size > 0) this.#ready.add(bucket);
     }
-  }
-
-  #bucketOf(attributes: RouteAttributes): Bucket {
-    if (attributes === this.#lastAttributes && this.#lastBucket !== undefined) {
-      return this.#lastBucket;
-    }
-    const key = attributesKey(attributes);
-    let bucket = this.#buckets.get(key);
-    if (bucket === undefined) {
-      bucket = new Bucket(attributes);
-      this.#buckets.set(key, bucket);
-    }
-    this.#lastAttributes = attributes;
-    this.#lastBucket = bucket;
-    return bucket;
-  }
-
-  /** A bucket that left the map must not be met again through `told`: equal attributes would then look different. */
-  #sweepBuckets(): void {
-    const used = new Set<Bucket>();
-    this.#table.forEach((entry) => {
-      if (entry.wanted !== undefined) used.add(entry.wanted);
-      if (entry.told !== undefined) used.add(entry.told);
-    });
-    for (const [key, bucket] of this.#buckets) if (!used.has(bucket)) this.#buckets.delete(key);
-    this.#sweepAt = Math.max(SWEEP_BUCKETS_AT, this.#buckets.size * 2);
   }
 
   /** What a bucket says on a session, as text that can be compared. */

@@ -7,7 +7,7 @@
  * which costs half as much again as the entry. The prefixes are our own, so nobody can choose them to collide.
  */
 
-import type { Prefix } from '../net/address.ts';
+import type { Ipv6Prefix, Prefix } from '../net/address.ts';
 import type { Refusal } from './pack.ts';
 import type { RouteAttributes } from './route.ts';
 
@@ -160,10 +160,20 @@ export class EntryTable {
     if (this.#size === 0) this.#slots = emptySlots(INITIAL_SLOTS);
   }
 
+  get slotCount(): number {
+    return this.#slots.length;
+  }
+
   /** The visitor may remove the entry that it is given, and no other. */
   forEach(visit: (entry: Entry) => void): void {
-    for (const first of this.#slots) {
-      let entry = first;
+    this.visitSlots(0, this.#slots.length, visit);
+  }
+
+  /** A part of `forEach`, for who wants to go on later. Adding entries in between may move the others. */
+  visitSlots(from: number, to: number, visit: (entry: Entry) => void): void {
+    const slots = this.#slots;
+    for (let at = from; at < to; at++) {
+      let entry = slots[at];
       while (entry !== undefined) {
         const chain: Entry | undefined = entry.chain;
         visit(entry);
@@ -208,14 +218,18 @@ function isFor(entry: Entry, prefix: Prefix, pathId: number): boolean {
   );
 }
 
-/** Neighbouring host routes fall into neighbouring slots, so that walking a block of them walks memory in order. */
+/**
+ * Neighbouring prefixes of one length fall into neighbouring slots, so that walking a block of them walks memory in order
+ * and blocks of up to 65,536 never collide with themselves.
+ */
 export function entryHash(prefix: Prefix, pathId: number): number {
-  const word =
-    prefix.family === 'ipv4'
-      ? prefix.bits
-      : prefix.w3 ^ Math.imul(prefix.w2, 0x85ebca6b) ^ Math.imul(prefix.w1 ^ prefix.w0, 0x9e3779b1);
-  // Short prefixes end in zeros: their upper bits have to reach the lower ones.
-  const high = Math.imul(word >>> 16, 0x2c1b3c6d) ^ Math.imul((word >>> 8) & 255, 0x297a2d39);
-  const rest = Math.imul(prefix.length, 0x27d4eb2f) ^ Math.imul(pathId, 0x165667b1);
-  return (((word + high) | 0) + rest) | 0;
+  const { length } = prefix;
+  // Length 0 shifts by 32, which is no shift at all, of a word that is 0.
+  const word = prefix.family === 'ipv4' ? prefix.bits >>> (32 - length) : ipv6Word(prefix);
+  const rest = Math.imul(length, 0x27d4eb2f) ^ Math.imul(pathId, 0x165667b1);
+  return ((word + Math.imul(word >>> 16, 0x2c1b3c6d)) | 0) + (rest | 0);
+}
+
+function ipv6Word({ w0, w1, w2, w3 }: Ipv6Prefix): number {
+  return w3 ^ Math.imul(w2, 0x85ebca6b) ^ Math.imul(w1 ^ Math.imul(w0, 0x9e3779b1), 0x9e3779b1);
 }

@@ -94,7 +94,7 @@ export class AdjRibOut {
    * nothing to say. What was taken counts as told.
    */
   take(maxBytes: number): Batch | undefined {
-    if (this.#view === undefined || this.isSynced()) return undefined;
+    if (this.#view === undefined) return undefined;
     const room = this.#isFirst ? Math.min(maxBytes, FIRST_BATCH) : maxBytes;
     this.#isFirst = false;
     const writer = new ByteWriter(SMALL_BATCH);

@@ -162,7 +162,10 @@ function sessionAsPath(route: RouteAttributes, negotiated: Negotiated): readonly
 /** RFC 8092 §3 forbids sending a large community twice; the same is good manners for the others. */
 function copyCommunities(route: RouteAttributes, to: Mutable<PathAttributes>): void {
   const { communities, extendedCommunities, ipv6ExtendedCommunities, largeCommunities } = route;
-  if (communities?.length) to.communities = unique(communities, (each) => each);
+  if (communities?.length) {
+    to.communities =
+      new Set(communities).size === communities.length ? communities : [...new Set(communities)];
+  }
   if (extendedCommunities?.length) {
     to.extendedCommunities = unique(extendedCommunities, (each) => `${each.high}:${each.low}`);
   }
@@ -176,10 +179,9 @@ function copyCommunities(route: RouteAttributes, to: Mutable<PathAttributes>): v
   }
 }
 
-function unique<T>(list: readonly T[], keyOf: (each: T) => string | number): readonly T[] {
+function unique<T>(list: readonly T[], keyOf: (each: T) => string): readonly T[] {
   if (list.length < 2) return list;
-  const byKey = new Map<string | number, T>();
-  for (const each of list) if (!byKey.has(keyOf(each))) byKey.set(keyOf(each), each);
+  const byKey = new Map(list.map((each) => [keyOf(each), each]));
   return byKey.size === list.length ? list : [...byKey.values()];
 }
 

@@ -95,23 +95,36 @@ function buildKey(attributes: RouteAttributes): string {
 function communitiesKey(attributes: RouteAttributes): string {
   const { communities, extendedCommunities, ipv6ExtendedCommunities, largeCommunities } =
     attributes;
-  return (
-    setKey('c', communities?.map(String)) +
-    setKey(
-      'e',
-      extendedCommunities?.map((each) => `${each.high}:${each.low}`),
-    ) +
-    setKey('x', ipv6ExtendedCommunities?.map(String)) +
-    setKey(
-      'b',
-      largeCommunities?.map((each) => `${each.global}:${each.local1}:${each.local2}`),
-    )
-  );
+  let key = '';
+  if (communities !== undefined && communities.length > 0) {
+    key += `|c${isAscending(communities) ? communities.join(' ') : setKey(communities)}`;
+  }
+  if (extendedCommunities !== undefined && extendedCommunities.length > 0) {
+    key += `|e${setKey(extendedCommunities.map((each) => `${each.high}:${each.low}`))}`;
+  }
+  if (ipv6ExtendedCommunities !== undefined && ipv6ExtendedCommunities.length > 0) {
+    key += `|x${setKey(ipv6ExtendedCommunities.map(String))}`;
+  }
+  if (largeCommunities !== undefined && largeCommunities.length > 0) {
+    const members = largeCommunities.map((each) => `${each.global}:${each.local1}:${each.local2}`);
+    key += `|b${setKey(members)}`;
+  }
+  return key;
 }
 
-function setKey(letter: string, members: readonly string[] | undefined): string {
-  if (members === undefined || members.length === 0) return '';
-  return `|${letter}${[...new Set(members)].sort().join(' ')}`;
+function setKey(members: readonly (string | number)[]): string {
+  if (members.length === 1) return String(members[0]);
+  return [...new Set(members)].sort((a, b) => (a < b ? -1 : 1)).join(' ');
+}
+
+/** In order and without repetition: what people and programs mostly write. */
+function isAscending(numbers: readonly number[]): boolean {
+  let last = -1;
+  for (const each of numbers) {
+    if (each <= last) return false;
+    last = each;
+  }
+  return true;
 }
 
 function segmentKey(segment: AsPathSegment): string {

@@ -142,6 +142,40 @@ describe('AdjRibOut', () => {
     expect(neighbour.table.get('10.0.0.99/32')?.attributes.med).to.equal(300_099);
   });
 
+  it('may be changed in the middle of a large withdrawal', () => {
+    const all = hosts(30_000, () => ({}));
+    const some = all.filter((_, i) => i % 3 === 0);
+    const after: readonly [string, (rib: AdjRibOut) => void, number][] = [
+      ['going on', () => {}, 10_000],
+      ['the whole set again', (rib) => rib.apply(all), 30_000],
+      ['nothing at all', (rib) => rib.apply([]), 0],
+      ['a refresh', (rib) => rib.refresh(IPV4), 10_000],
+      ['other next hops', (rib) => rib.updateSession(sessionView()), 10_000],
+    ];
+    for (const [name, change, count] of after) {
+      const { rib, neighbour } = synced(all);
+      rib.apply(some);
+      neighbour.receive(rib.take(4096)?.bytes ?? new Uint8Array(0));
+      change(rib);
+      expect(rib.wanted.ipv4, name).to.equal(count);
+      drain(rib, neighbour);
+      expect(neighbour.table.size, name).to.equal(count);
+      expect(rib.known.ipv4, name).to.equal(count);
+      expect(rib.isSynced(), name).to.equal(true);
+    }
+  });
+
+  it('counts what waits and what is known at any time in a large withdrawal', () => {
+    const { rib, neighbour } = synced(hosts(30_000, () => ({})));
+    rib.apply([]);
+    neighbour.receive(rib.take(4096)?.bytes ?? new Uint8Array(0));
+    expect(rib.pendingCount).to.equal(neighbour.table.size);
+    expect(rib.known.ipv4).to.equal(neighbour.table.size);
+    expect(rib.advertised.ipv4).to.equal(neighbour.table.size);
+    rib.down();
+    expect(rib.known.ipv4).to.equal(0);
+  });
+
   it('takes any iterable', () => {
     const { rib, neighbour } = synced([]);
     rib.apply(new Set([route('10.0.0.0/8')]));
