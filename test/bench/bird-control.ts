@@ -40,13 +40,14 @@ export class BirdControl {
 
   /** One command, all lines of its answer. One at a time: BIRD answers in order and so do we. */
   async ask(command: string): Promise<string[]> {
+    if (this.#socket.destroyed) throw new Error('the control socket is closed');
     this.#socket.write(`${command}\n`);
     return await this.#reply();
   }
 
   close(): void {
-    this.#failed = undefined;
     this.#socket.destroy();
+    this.#failed?.(new Error('the control socket is closed'));
   }
 
   #take(text: string): void {

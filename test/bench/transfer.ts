@@ -11,6 +11,7 @@ import { anchorWallClock, wallMs } from './wall-clock.ts';
 
 const fillBoundMs = 60_000;
 const emptyBoundMs = 20_000;
+const logTail = 2_000;
 
 export type Transfer = {
   /** session up → last route in the receiver's table */
@@ -31,10 +32,11 @@ export async function transfer(stage: Stage, sender: Sender, load: Load): Promis
     anchorWallClock();
     const startedAtMs = wallMs();
     const starting = start();
+    const filling = receiver.filled(load.routes.length, fillBoundMs);
     // Both at once: the routes may be there before the sender's own set-up has been waited for.
     const [started, filled] = await Promise.all([
       starting,
-      receiver.filled(load.routes.length, fillBoundMs),
+      Promise.race([filling, starting.then(died)]),
     ]);
     const resident = started.processes.map((child) => peakResidentKib(child.pid));
     const emptied = await terminate(started, receiver);
@@ -48,6 +50,13 @@ export async function transfer(stage: Stage, sender: Sender, load: Load): Promis
     await stage.sender.stopAll();
     await receiver.stop();
   }
+}
+
+/** Rejects when the sender ends by itself, with what it said last: nothing will come any more. */
+async function died({ processes }: StartedSender): Promise<never> {
+  const [main] = processes;
+  const status = await main?.ended;
+  throw new Error(`the sender ended with ${status}: ${main?.log().slice(-logTail)}`);
 }
 
 /** SIGTERM to the program as a supervisor sends it: to its main process, not to its group. */
