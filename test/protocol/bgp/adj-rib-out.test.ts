@@ -140,14 +140,20 @@ describe('AdjRibOut', () => {
     }
     expect(drain(rib, neighbour).length).to.equal(100);
     expect(neighbour.table.get('10.0.0.99/32')?.attributes.med).to.equal(300_099);
+    for (let round = 1; round <= 10; round++)
+      rib.apply(hosts(100, (i) => ({ med: i, otc: round })));
+    rib.apply(hosts(100, (i) => ({ med: 300_000 + i })));
+    expect(rib.take(65536), 'what was told is remembered all the while').to.equal(undefined);
   });
 
   it('may be changed in the middle of a large withdrawal', () => {
     const all = hosts(30_000, () => ({}));
     const some = all.filter((_, i) => i % 3 === 0);
+    const others = hosts(80_000, () => ({})).slice(40_000);
     const after: readonly [string, (rib: AdjRibOut) => void, number][] = [
       ['going on', () => {}, 10_000],
       ['the whole set again', (rib) => rib.apply(all), 30_000],
+      ['a larger set of others', (rib) => rib.apply([...some, ...others]), 50_000],
       ['nothing at all', (rib) => rib.apply([]), 0],
       ['a refresh', (rib) => rib.refresh(IPV4), 10_000],
       ['other next hops', (rib) => rib.updateSession(sessionView()), 10_000],
