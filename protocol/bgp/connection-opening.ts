@@ -15,7 +15,7 @@ import {
   cut,
   down,
   IDLE,
-  isConnected,
+  isDelaying,
   lost,
   move,
   notified,
@@ -149,9 +149,9 @@ export function stepActive(
   switch (event.kind) {
     // with DelayOpen running the RFC sends Cease on ManualStop, and drops on AutomaticStop
     case 'manual-stop':
-      return isConnected(state) ? stop(state, config, event.reason) : move(state, IDLE, config, []);
+      return isDelaying(state) ? stop(state, config, event.reason) : move(state, IDLE, config, []);
     case 'automatic-stop':
-      return isConnected(state)
+      return isDelaying(state)
         ? cut(state, config, { kind: 'stopped' })
         : move(state, IDLE, config, []);
     case 'connect-retry-timer':
@@ -162,7 +162,7 @@ export function stepActive(
     case 'tcp-confirmed':
       return state.wait === 'delay-open' ? stay(state) : connected(state, config);
     case 'tcp-fails':
-      return isConnected(state) ? lost(state, config, event.detail) : stay(state);
+      return isDelaying(state) ? lost(state, config, event.detail) : stay(state);
     case 'open':
       return openReceived(state, event.message, config);
     case 'header-error':
@@ -178,7 +178,7 @@ export function stepActive(
     case 'route-refresh-error':
       return unexpected(state, config);
     case 'collision-dump':
-      return isConnected(state)
+      return isDelaying(state)
         ? cut(state, config, { kind: 'collision' })
         : move(state, IDLE, config, []);
     case 'manual-start':
@@ -244,11 +244,11 @@ function openReceived(
   message: OpenMessage,
   config: ConnectionConfig,
 ): ConnectionStep {
-  return isConnected(state) ? receiveOpen(state, message, config) : stay(state);
+  return isDelaying(state) ? receiveOpen(state, message, config) : stay(state);
 }
 
 function faultReceived(state: Delayed, fault: BgpFault, config: ConnectionConfig): ConnectionStep {
-  return isConnected(state) ? notifyFault(state, config, fault) : stay(state);
+  return isDelaying(state) ? notifyFault(state, config, fault) : stay(state);
 }
 
 function notificationReceived(
@@ -256,10 +256,10 @@ function notificationReceived(
   message: NotificationMessage,
   config: ConnectionConfig,
 ): ConnectionStep {
-  return isConnected(state) ? notified(state, config, message) : stay(state);
+  return isDelaying(state) ? notified(state, config, message) : stay(state);
 }
 
 /** RFC 6608 has no subcode for these two states; RFC 4271 drops the connection. */
 function unexpected(state: Delayed, config: ConnectionConfig): ConnectionStep {
-  return isConnected(state) ? cut(state, config, UNEXPECTED) : stay(state);
+  return isDelaying(state) ? cut(state, config, UNEXPECTED) : stay(state);
 }

@@ -94,20 +94,9 @@ function negotiatedTimers(negotiated: Negotiated): readonly ConnectionTimer[] {
   return negotiated.holdTimeSeconds > 0 ? ['hold', 'keepalive'] : [];
 }
 
-/** Is there a TCP connection? In `connect` with wait `tcp` it is being made. */
-export function isConnected(state: ConnectionState): boolean {
-  switch (state.kind) {
-    case 'idle':
-      return false;
-    case 'connect':
-    case 'active':
-      return state.wait === 'delay-open';
-    case 'open-sent':
-    case 'open-confirm':
-    case 'established':
-    case 'closing':
-      return true;
-  }
+/** TCP is up and DelayOpen holds our OPEN back; else there is no connection in these two states. */
+export function isDelaying(state: StateOf<'connect' | 'active'>): boolean {
+  return state.wait === 'delay-open';
 }
 
 export function stay(state: ConnectionState): ConnectionStep {

@@ -31,8 +31,6 @@ export function punish(damping: Damping, config: SessionConfig): Damping {
 
 /** By error code: the subcodes that are damped, or not; anything unknown is an error like the others. */
 const DAMPED_BY_CODE: Readonly<Record<number, (subcode: number) => boolean>> = {
-  // RFC 4271 §8.2.2 leaves event 24 undamped
-  [ErrorCode.open]: (subcode) => subcode !== OpenSubcode.unsupportedVersion,
   [ErrorCode.holdTimerExpired]: () => false,
   [ErrorCode.sendHoldTimerExpired]: () => false,
   // RFC 4486 §4 names these two as the ones to stay away for
@@ -43,11 +41,25 @@ const DAMPED_BY_CODE: Readonly<Record<number, (subcode: number) => boolean>> = {
 export function isDamped(reason: DownReason): boolean {
   switch (reason.kind) {
     case 'notification-sent':
+      return isDampedCode(reason.code, reason.subcode);
     case 'notification-received':
-      return DAMPED_BY_CODE[reason.code]?.(reason.subcode) ?? true;
+      return !isVersionError(reason) && isDampedCode(reason.code, reason.subcode);
     case 'disconnected':
     case 'collision':
     case 'stopped':
       return false;
   }
+}
+
+function isDampedCode(code: number, subcode: number): boolean {
+  return DAMPED_BY_CODE[code]?.(subcode) ?? true;
+}
+
+/** RFC 4271 §8.2.2 leaves event 24 undamped, unlike the other errors of an OPEN. */
+function isVersionError(notification: {
+  readonly code: number;
+  readonly subcode: number;
+}): boolean {
+  const { code, subcode } = notification;
+  return code === ErrorCode.open && subcode === OpenSubcode.unsupportedVersion;
 }

@@ -143,6 +143,20 @@ describe('the peer machine', () => {
     expect(peer.do({ kind: 'start' })).to.equal('');
   });
 
+  it('answers a message that cannot be read by where it came, before by what is wrong in it', () => {
+    const said = (code: number) => {
+      const peer = new Peer();
+      peer.do({ kind: 'start' });
+      peer.do({ kind: 'connected', side: 'out' });
+      const text = peer.do({ kind: 'fault', side: 'out', fault: fault(code, 1) });
+      return /NOTIFICATION \d\/\d( \w\w)?/.exec(text)?.[0];
+    };
+    expect(said(1)).to.equal('NOTIFICATION 1/1');
+    expect(said(2)).to.equal('NOTIFICATION 2/1');
+    expect(said(3)).to.equal('NOTIFICATION 5/1 02');
+    expect(said(7)).to.equal('NOTIFICATION 5/1 05');
+  });
+
   it('ends both connections on stop', () => {
     const peer = new Peer();
     peer.do({ kind: 'start' });
@@ -323,6 +337,15 @@ describe('what follows a failure', () => {
       expect(timersAfter((p) => p.notification('out', 6, subcode))).to.eql(RETRY);
     }
     expect(timersAfter((p) => p.notification('out', 4, 0))).to.eql(RETRY);
+  });
+
+  it('is a retry after 2/1 from the neighbour (event 24), an idle hold if we sent it', () => {
+    expect(timersAfter((p) => p.notification('out', 2, 1))).to.eql(RETRY);
+    const peer = new Peer();
+    peer.do({ kind: 'start' });
+    peer.do({ kind: 'connected', side: 'out' });
+    const said = peer.do({ kind: 'fault', side: 'out', fault: fault(2, 1) });
+    expect(said).to.contain('+idle-hold 10~');
   });
 
   it('is an idle hold after an error that would only repeat', () => {
