@@ -302,18 +302,19 @@ export class NeighbourPort {
   }
 }
 
-/** Dials our side's listening port. */
+/** Dials our side's listening port. A reset that is faster than our own event loop is a connection that was reset. */
 export function dialSpeaker(
   port: number,
   options: { readonly host?: string; readonly localAddress?: string } = {},
 ): Promise<NeighbourConnection> {
   const { host = '127.0.0.1', localAddress } = options;
+  const socket = new Socket({ allowHalfOpen: true });
+  const connection = new NeighbourConnection(socket);
   return new Promise((resolve, reject) => {
-    const socket = new Socket({ allowHalfOpen: true });
-    socket.once('error', reject);
-    socket.once('connect', () => {
-      socket.off('error', reject);
-      resolve(new NeighbourConnection(socket));
+    socket.once('connect', () => resolve(connection));
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNRESET') resolve(connection);
+      else reject(error);
     });
     socket.connect({ port, host, ...(localAddress === undefined ? {} : { localAddress }) });
   });
