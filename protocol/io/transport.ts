@@ -21,7 +21,7 @@ export interface SocketOptions {
   readonly password?: string;
   /**
    * hops that packets may take: `{ kind: 'gtsm', hops: 1 }` sends with TTL 255 and drops what arrives with less than
-   * 255 - hops + 1 (RFC 5082); `{ kind: 'multihop', hops }` sends with that TTL; default is the kernel's TTL
+   * 255 - hops + 1 (RFC 5082); `{ kind: 'hops', hops }` sends with that TTL; default is the kernel's TTL
    */
   readonly ttl?: TtlRule;
   /** TCP_USER_TIMEOUT in milliseconds: cut a connection whose data stays unacknowledged that long */
@@ -46,8 +46,14 @@ export interface ListenOptions {
   readonly port: number;
   /** default: all addresses of both families */
   readonly address?: Address;
+  /** SO_BINDTODEVICE: only what arrives on this interface */
   readonly interface?: string;
   readonly backlog?: number;
+  /**
+   * A connection that could not be taken, and why: it came from too far away (GTSM), its options could not be set, the
+   * process is out of file descriptors. The listener goes on.
+   */
+  readonly onError?: (error: TransportError) => void;
 }
 
 export interface ConnectionHandlers {
@@ -55,24 +61,35 @@ export interface ConnectionHandlers {
   onOpen(): void;
   /** the bytes belong to the receiver until it returns: copy what is kept */
   onData(bytes: Uint8Array): void;
-  /** some of what was written has been taken by the other side's kernel window */
+  /**
+   * Some of what was written has left for the kernel. The kernel takes bytes only while the other side drains its
+   * window (after the send buffer is full), so a long silence here while `bufferedBytes` is above zero is a neighbour
+   * that does not read: the sign that the send hold timer waits for (RFC 9687 §3.1).
+   */
   onProgress(): void;
   /** after `write` returned false: there is room again, everything buffered has gone to the kernel */
   onDrain(): void;
-  /** said exactly once, last; `error` says why if it was not a clean close by either side */
+  /**
+   * Said exactly once, last; `error` says why if it was not a clean close by either side. Our own `abort` is no error.
+   * A FIN from the neighbour ends both directions: BGP has no use for a half-open connection.
+   */
   onClose(error?: TransportError): void;
 }
 
 export interface Connection {
+  /** of a dialled connection: the real one from onOpen on, before that what was asked for */
   readonly local: Endpoint;
   readonly remote: Endpoint;
   /** takes all of `bytes` (and may keep a reference); false = stop writing until onDrain */
   write(bytes: Uint8Array): boolean;
   /** bytes taken but not yet given to the kernel */
   readonly bufferedBytes: number;
-  /** flush, then FIN; onClose follows */
+  /**
+   * Flush, then FIN; onClose follows, within a bound even if the neighbour does neither read nor answer. From here on
+   * the only thing said is onClose.
+   */
   close(): void;
-  /** drop what is buffered and cut; onClose follows */
+  /** drop what is buffered and cut (RST); from here on the only thing said is onClose */
   abort(): void;
   /** stop and go on reading: back-pressure on the other side */
   pauseReading(): void;
@@ -82,11 +99,13 @@ export interface Connection {
 export interface Listener {
   readonly local: Endpoint;
   /**
-   * What connections from this address must satisfy. MD5 keys are set on the listening socket per remote address, so a
-   * SYN without the key is never answered.
+   * What connections from this address must satisfy, from the next one on; those that stand keep what they have. MD5
+   * keys are set on the listening socket per remote address, so a SYN without the key is never answered. Throws a
+   * TransportError when an option cannot be had.
    */
   setPeerOptions(remote: Address, options: SocketOptions): void;
   clearPeerOptions(remote: Address): void;
+  /** stops listening; connections that were accepted stay */
   close(): Promise<void>;
 }
 
@@ -109,6 +128,7 @@ export type TransportErrorCode =
   | 'ADDRESS_NOT_AVAILABLE'
   | 'PERMISSION'
   | 'UNSUPPORTED'
+  | 'INVALID_OPTION'
   | 'CLOSED'
   | 'OTHER';
 

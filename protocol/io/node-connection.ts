@@ -1,0 +1,189 @@
+/**
+ * One TCP connection over a node:net socket, dialled or accepted.
+ *
+ * Writing: what is written within one turn of the event loop goes to the kernel in one `writev`, or as soon as the
+ * stream's mark (64 KB) is reached: then `write` says false and the producer waits. So memory on our side is that
+ * mark plus one message, whatever the neighbour does. A `write` callback, our `onProgress`, means that the kernel has
+ * taken the bytes. The kernel's own send buffer (some MB) comes first: with a neighbour that reads nothing, progress
+ * stops when that buffer is full. A trickle of keepalives never fills it; there the hold timer, and TCP_USER_TIMEOUT for
+ * a neighbour whose kernel is gone, are the ones to notice.
+ *
+ * Closing: `close` goes on reading and throws away what comes. If a socket is closed while input waits, Linux sends RST
+ * instead of FIN, and the NOTIFICATION that was just written may be lost with it.
+ *
+ * The fields are private also so that an inspected connection shows nothing of the options it was made with.
+ */
+
+import type { Socket } from 'node:net';
+import type { Address } from '../net/address.ts';
+import { formatEndpoint, parseEndpoint } from './endpoint.ts';
+import { transportError } from './system-error.ts';
+import {
+  type Connection,
+  type ConnectionHandlers,
+  type Endpoint,
+  TransportError,
+} from './transport.ts';
+
+type Phase = 'connecting' | 'open' | 'closing' | 'aborted' | 'closed';
+
+export interface NodeConnectionOptions {
+  readonly socket: Socket;
+  readonly local: Endpoint;
+  readonly remote: Endpoint;
+  readonly isAccepted: boolean;
+  /** how long `close` may take before the socket is cut */
+  readonly closeTimeoutMs: number;
+}
+
+export class NodeConnection implements Connection {
+  readonly remote: Endpoint;
+  readonly #socket: Socket;
+  readonly #closeTimeoutMs: number;
+  readonly #flush = () => this.#uncork();
+  readonly #written = (error?: Error | null) => {
+    if (error == null && this.#isTalking) this.#handlers?.onProgress();
+  };
+  #local: Endpoint;
+  #handlers: ConnectionHandlers | undefined;
+  #phase: Phase;
+  #error: TransportError | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isCorked = false;
+
+  constructor(options: NodeConnectionOptions) {
+    this.#socket = options.socket;
+    this.#local = options.local;
+    this.remote = options.remote;
+    this.#phase = options.isAccepted ? 'open' : 'connecting';
+    this.#closeTimeoutMs = options.closeTimeoutMs;
+    // an error without a listener would end the process
+    this.#socket.on('error', (error) => this.#noteError(error));
+    this.#socket.on('close', () => this.#closed());
+  }
+
+  get local(): Endpoint {
+    return this.#local;
+  }
+
+  get bufferedBytes(): number {
+    return this.#socket.writableLength;
+  }
+
+  get #isTalking(): boolean {
+    return this.#phase === 'open';
+  }
+
+  /** From here on events are passed on; an accepted socket starts to read. */
+  attach(handlers: ConnectionHandlers): void {
+    this.#handlers = handlers;
+    const socket = this.#socket;
+    socket.on('connect', () => this.#connected());
+    socket.on('data', (chunk: Buffer) => {
+      // A plain Uint8Array: `slice` of a Buffer is a view, and those above rely on a copy.
+      const bytes = new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length);
+      if (this.#isTalking) this.#handlers?.onData(bytes);
+    });
+    socket.on('end', () => socket.destroy());
+    socket.on('drain', () => {
+      if (this.#isTalking) this.#handlers?.onDrain();
+    });
+    if (this.#phase === 'open') socket.resume();
+  }
+
+  /** The dial fails with TIMEOUT unless it is through within this time. */
+  limitConnectTime(connectTimeoutMs: number): void {
+    this.#timer = setTimeout(() => {
+      const doing = `cannot connect to ${formatEndpoint(this.remote)}`;
+      this.fail(new TransportError('TIMEOUT', `${doing}: no answer in ${connectTimeoutMs} ms`));
+    }, connectTimeoutMs);
+  }
+
+  /** Ends the connection with this as the reason that `onClose` gives. */
+  fail(error: TransportError): void {
+    this.#error ??= error;
+    this.#socket.destroy();
+  }
+
+  #connected(): void {
+    if (this.#phase !== 'connecting') return;
+    clearTimeout(this.#timer);
+    this.#phase = 'open';
+    const { localAddress, localPort } = this.#socket;
+    this.#local = parseEndpoint(localAddress, localPort) ?? this.#local;
+    this.#handlers?.onOpen();
+  }
+
+  write(bytes: Uint8Array): boolean {
+    if (this.#phase !== 'open' && this.#phase !== 'connecting') return false;
+    const socket = this.#socket;
+    if (!this.#isCorked) {
+      this.#isCorked = true;
+      socket.cork();
+      process.nextTick(this.#flush);
+    }
+    const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const hasRoom = socket.write(view, this.#written);
+    if (!hasRoom) this.#uncork();
+    return hasRoom;
+  }
+
+  #uncork(): void {
+    if (!this.#isCorked) return;
+    this.#isCorked = false;
+    this.#socket.uncork();
+  }
+
+  close(): void {
+    if (this.#phase === 'connecting') {
+      this.abort();
+      return;
+    }
+    if (this.#phase !== 'open') return;
+    this.#phase = 'closing';
+    this.#uncork();
+    this.#socket.end();
+    this.#socket.resume();
+    this.#timer = setTimeout(() => this.#socket.destroy(), this.#closeTimeoutMs);
+  }
+
+  abort(): void {
+    const phase = this.#phase;
+    if (phase === 'aborted' || phase === 'closed') return;
+    this.#phase = 'aborted';
+    // A reset is neither possible before the handshake nor after a FIN (SO_LINGER and shutdown exclude each other).
+    if (phase === 'open') this.#socket.resetAndDestroy();
+    else this.#socket.destroy();
+  }
+
+  pauseReading(): void {
+    if (this.#phase === 'open' || this.#phase === 'connecting') this.#socket.pause();
+  }
+
+  resumeReading(): void {
+    this.#socket.resume();
+  }
+
+  #noteError(error: Error): void {
+    const remote = formatEndpoint(this.remote);
+    const doing =
+      this.#phase === 'connecting' ? `cannot connect to ${remote}` : `connection with ${remote}`;
+    this.#error ??= transportError(doing, error);
+  }
+
+  #closed(): void {
+    clearTimeout(this.#timer);
+    const wasOurs = this.#phase === 'aborted' || this.#phase === 'closing';
+    const error = wasOurs ? undefined : this.#error;
+    this.#phase = 'closed';
+    this.#handlers?.onClose(error);
+    this.#handlers = undefined;
+  }
+}
+
+/** What stands in for the local end until the kernel has chosen one. */
+export function unknownLocal(family: Address['family']): Endpoint {
+  const address: Address =
+    family === 'ipv4' ? { family, bits: 0 } : { family, w0: 0, w1: 0, w2: 0, w3: 0 };
+  return { address, port: 0 };
+}

@@ -1,0 +1,164 @@
+/**
+ * A listening TCP socket with what each neighbour must satisfy: MD5 keys (in the kernel, per remote address), GTSM, TTL,
+ * user timeout (on each accepted socket, before its first byte is read).
+ *
+ * GTSM on the accepting side (RFC 5082). A listening socket has one minimum TTL for everybody, so it cannot ask 255 of
+ * some neighbours only. What is done instead: SYN-ACKs leave with TTL 255; the accepted socket gets the minimum at
+ * once; and the TTL of the packet that completed the handshake, which the kernel remembers, is checked before anybody
+ * hears of the connection. Left open: a SYN from far away that carries a neighbour's address is still answered (as on any
+ * listening port), and what it queued between its handshake and our check is dropped together with the connection.
+ *
+ * MD5 keys set while connections wait to be accepted: the key is set on the accepted socket once more, so a
+ * connection whose handshake was unsigned cannot say a word.
+ */
+
+import type { Server, Socket } from 'node:net';
+import { type Address, addressKey, type Family } from '../net/address.ts';
+import { formatEndpoint, parseEndpoint } from './endpoint.ts';
+import { NodeConnection } from './node-connection.ts';
+import { transportError } from './system-error.ts';
+import {
+  answerWithMaximumTtl,
+  handshakeTtl,
+  minimumTtl,
+  needSystemCalls,
+  restoreTtl,
+  setMd5Key,
+  setPathOptions,
+  validateSocketOptions,
+} from './tcp-options.ts';
+import {
+  type AcceptHandler,
+  type Endpoint,
+  type Listener,
+  type SocketOptions,
+  TransportError,
+} from './transport.ts';
+
+export interface NodeListenerOptions {
+  readonly server: Server;
+  readonly local: Endpoint;
+  /** families that can arrive: both on a dual-stack socket */
+  readonly families: readonly Family[];
+  readonly onAccept: AcceptHandler;
+  readonly onError: (error: TransportError) => void;
+  readonly closeTimeoutMs: number;
+}
+
+export class NodeListener implements Listener {
+  readonly local: Endpoint;
+  readonly #options: NodeListenerOptions;
+  readonly #peers = new Map<string, SocketOptions>();
+  #answersWithMaximumTtl = false;
+  #isClosed = false;
+
+  constructor(options: NodeListenerOptions) {
+    this.local = options.local;
+    this.#options = options;
+    options.server.on('connection', (socket: Socket) => this.#accept(socket));
+    options.server.on('error', (error) =>
+      options.onError(transportError(`cannot accept on ${formatEndpoint(this.local)}`, error)),
+    );
+  }
+
+  setPeerOptions(remote: Address, options: SocketOptions): void {
+    if (this.#isClosed) throw new TransportError('CLOSED', 'the listener is closed');
+    validateSocketOptions(options);
+    // From a family that this socket does not have nobody can come.
+    if (!this.#options.families.includes(remote.family)) return;
+    const key = addressKey(remote);
+    const hadPassword = this.#peers.get(key)?.password !== undefined;
+    if (options.password !== undefined || hadPassword)
+      setMd5Key(this.#descriptor(), remote, options.password);
+    if (options.ttl?.kind === 'gtsm' && !this.#answersWithMaximumTtl) {
+      answerWithMaximumTtl(this.#descriptor().fd, this.#options.families);
+      this.#answersWithMaximumTtl = true;
+    }
+    this.#peers.set(key, options);
+  }
+
+  clearPeerOptions(remote: Address): void {
+    const key = addressKey(remote);
+    const options = this.#peers.get(key);
+    if (options === undefined || this.#isClosed) return;
+    if (options.password !== undefined) setMd5Key(this.#descriptor(), remote, undefined);
+    this.#peers.delete(key);
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#peers.clear();
+    // The descriptor is gone when this returns. Its callback would wait for the accepted connections too.
+    this.#options.server.close();
+  }
+
+  #descriptor(): { fd: number; family: Family } {
+    const family = this.#options.families.includes('ipv6') ? 'ipv6' : 'ipv4';
+    return { fd: fileDescriptor(this.#options.server), family };
+  }
+
+  #accept(socket: Socket): void {
+    const remote = parseEndpoint(socket.remoteAddress, socket.remotePort);
+    const local = parseEndpoint(socket.localAddress, socket.localPort);
+    if (remote === undefined || local === undefined) {
+      // it was reset before it was accepted
+      socket.on('error', () => undefined);
+      socket.destroy();
+      return;
+    }
+    const { onAccept, onError, closeTimeoutMs } = this.#options;
+    const connection = new NodeConnection({
+      socket,
+      local,
+      remote,
+      isAccepted: true,
+      closeTimeoutMs,
+    });
+    try {
+      this.#prepare(socket, remote);
+    } catch (error) {
+      connection.abort();
+      onError(transportError(`dropped a connection from ${formatEndpoint(remote)}`, error));
+      return;
+    }
+    const handlers = onAccept(connection);
+    if (handlers === undefined) connection.abort();
+    else connection.attach(handlers);
+  }
+
+  #prepare(socket: Socket, remote: Endpoint): void {
+    const options = this.#peers.get(addressKey(remote.address)) ?? {};
+    socket.setNoDelay(true);
+    if (options.keepAliveSeconds !== undefined)
+      socket.setKeepAlive(true, options.keepAliveSeconds * 1000);
+    const { family } = remote.address;
+    if (this.#answersWithMaximumTtl && options.ttl === undefined)
+      restoreTtl(fileDescriptor(socket), family);
+    if (!needSystemCalls(options)) return;
+    const fd = fileDescriptor(socket);
+    if (options.password !== undefined)
+      setMd5Key({ ...this.#descriptor(), fd }, remote.address, options.password);
+    setPathOptions(fd, family, options);
+    if (options.ttl?.kind === 'gtsm') checkDistance(fd, remote, minimumTtl(options.ttl.hops));
+  }
+}
+
+function checkDistance(fd: number, remote: Endpoint, minimum: number): void {
+  const seen = handshakeTtl(fd, remote.address.family);
+  if (seen === undefined || seen >= minimum) return;
+  throw new TransportError(
+    'REFUSED',
+    `dropped a connection from ${formatEndpoint(remote)}: it arrived with TTL ${seen}, GTSM asks for ${minimum}`,
+  );
+}
+
+/** Node keeps the descriptor on an undocumented field; that it is there is checked, not assumed. */
+export function fileDescriptor(owner: object): number {
+  const handle: unknown = '_handle' in owner ? owner._handle : undefined;
+  if (typeof handle === 'object' && handle !== null && 'fd' in handle) {
+    const { fd } = handle;
+    if (typeof fd === 'number' && fd >= 0) return fd;
+  }
+  throw new TransportError('CLOSED', 'the socket has no file descriptor any more');
+}
