@@ -74,7 +74,7 @@ export class Decoding {
 
   /** the first fault of outcome treat-as-withdraw */
   pending: PendingFault | undefined = undefined;
-  issues: readonly Issue[] = NO_ISSUES;
+  #issues: Issue[] | undefined = undefined;
 
   // attribute codes that came already: bits of 0-31 and of 32-63, the rest in a set
   #seenLow = 0;
@@ -114,6 +114,11 @@ export class Decoding {
     return (this.#seenLow & (1 << code)) !== 0;
   }
 
+  /** the attributes that were dropped */
+  get issues(): readonly Issue[] {
+    return this.#issues ?? NO_ISSUES;
+  }
+
   /** Keeps the attribute at hand as octets. */
   keep(valueStart: number): void {
     const { code, head, end, bytes } = this;
@@ -139,10 +144,13 @@ export class Decoding {
 
   /** Drops the attribute at hand and goes on (RFC 7606 §2 attribute discard). */
   discard(subcode: UpdateSubcodeValue, detail: string): void {
-    this.issues = [
-      ...this.issues,
-      { attribute: this.code, code: subcode, outcome: 'discard-attribute', detail },
-    ];
+    this.#issues ??= [];
+    this.#issues.push({
+      attribute: this.code,
+      code: subcode,
+      outcome: 'discard-attribute',
+      detail,
+    });
   }
 
   /** The whole message will be treated as a withdrawal of its routes. The attribute at hand goes into the data field. */
