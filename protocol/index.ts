@@ -163,6 +163,7 @@ export {
   parseRouterId,
 } from './net/address-text.ts';
 export { AS_TRANS, isUsableAsn } from './net/asn.ts';
+export { address, ipv4, ipv6, prefix, routerId } from './net/literal.ts';
 export { describeDown } from './speaker/describe-down.ts';
 export type {
   ListenEvent,
@@ -171,6 +172,7 @@ export type {
   PeerStatus,
   SpeakerEvent,
 } from './speaker/events.ts';
+export { createSpeaker } from './speaker/node-speaker.ts';
 export type { NextHopSettings, PeerSettings, PeerTimers } from './speaker/settings.ts';
 export {
   type Desired,

@@ -3,7 +3,7 @@
  * module cannot go into a bundle). dist/ can be copied to any machine that has Node 26.
  */
 
-import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
 
@@ -35,16 +35,18 @@ chmodSync(join(dist, 'herald'), 0o755);
 copyKoffi();
 process.stdout.write(`dist/herald ${version}: ${kilobytes('herald.mjs')} kB bundle\n`);
 
+/** koffi's own script files, and the native module that npm installed for this platform; its C++ sources stay behind */
 function copyKoffi(): void {
   const native = `@koromix/koffi-${process.platform}-${process.arch}`;
   const from = join(root, 'node_modules');
   const to = join(dist, 'node_modules');
-  for (const file of ['package.json', 'index.js', 'index.cjs', 'LICENSE.txt']) {
-    cpSync(join(from, 'koffi', file), join(to, 'koffi', file));
-  }
-  if (existsSync(join(from, 'koffi/lib'))) {
-    cpSync(join(from, 'koffi/lib'), join(to, 'koffi/lib'), { recursive: true });
-  }
+  cpSync(join(from, 'koffi'), join(to, 'koffi'), {
+    recursive: true,
+    filter: (path) => {
+      if (statSync(path).isDirectory()) return !/\/(doc|vendor|lib|abi)$/.test(path);
+      return /\.(js|cjs)$|package\.json$|LICENSE\.txt$/.test(path) && !path.endsWith('cnoke.cjs');
+    },
+  });
   cpSync(join(from, native), join(to, native), { recursive: true });
 }
 

@@ -72,6 +72,8 @@ export class PeerDriver {
   readonly #events: PeerEvent[] = [];
   readonly #idleWaiters: (() => void)[] = [];
   readonly #wires: Record<Side, Wire | undefined> = { out: undefined, in: undefined };
+  /** connections that are being closed */
+  readonly #leaving = new Set<Wire>();
   #settings: PeerSettings;
   #isRestarting: boolean;
   #config: SessionConfig;
@@ -127,7 +129,11 @@ export class PeerDriver {
   accept(connection: Connection): ConnectionHandlers | undefined {
     const verdict = acceptsIncoming(this.#machine, this.#config);
     if (verdict === 'refuse') return undefined;
-    if (verdict === 'replace') this.#drop('in', 'replaced by a new connection');
+    if (verdict === 'replace') {
+      this.#release('in')?.abort();
+      const detail = 'replaced by a new connection';
+      this.#dispatch({ kind: 'disconnected', side: 'in', detail });
+    }
     if (this.#wires.in !== undefined) return undefined;
     const wire = this.#newWire('in');
     wire.attach(connection);
@@ -192,10 +198,10 @@ export class PeerDriver {
         this.#send(action.side, action.message);
         break;
       case 'close':
-        this.#wires[action.side]?.close();
+        this.#release(action.side)?.close();
         break;
       case 'abort':
-        this.#wires[action.side]?.abort();
+        this.#release(action.side)?.abort();
         break;
       case 'start-timer':
         this.#startTimer(action);
@@ -241,30 +247,29 @@ export class PeerDriver {
       onProgress: () => this.#onProgress(side),
       onDrain: () => this.#onDrain(side),
       onDisconnected: (error) => {
-        // a wire that was replaced has no more to say
-        if (this.#wires[side] !== wire) return;
-        this.#detach(side);
+        if (this.#leaving.delete(wire)) {
+          this.#checkIdle();
+          return;
+        }
+        this.#release(side);
+        this.#leaving.delete(wire);
         const detail = error?.message ?? 'the neighbour closed the connection';
         this.#dispatch({ kind: 'disconnected', side, detail });
       },
     });
-    this.#drop(side, 'replaced by a new connection');
+    this.#release(side)?.abort();
     this.#wires[side] = wire;
     return wire;
   }
 
-  #detach(side: Side): void {
+  /** The machine is done with this connection: what it does from here on is not reported, only waited for. */
+  #release(side: Side): Wire | undefined {
     const wire = this.#wires[side];
-    if (wire !== undefined) this.#tally.keepTraffic(wire);
+    if (wire === undefined) return undefined;
+    this.#tally.keepTraffic(wire);
     this.#wires[side] = undefined;
-  }
-
-  #drop(side: Side, detail: string): void {
-    const wire = this.#wires[side];
-    if (wire === undefined) return;
-    this.#detach(side);
-    wire.abort();
-    this.#dispatch({ kind: 'disconnected', side, detail });
+    this.#leaving.add(wire);
+    return wire;
   }
 
   #send(side: Side, message: Message): void {
@@ -389,7 +394,7 @@ export class PeerDriver {
   }
 
   #isIdle(): boolean {
-    return this.#state === 'idle' && this.#wires.out === undefined && this.#wires.in === undefined;
+    return this.#state === 'idle' && this.#leaving.size === 0;
   }
 
   #checkIdle(): void {

@@ -8,16 +8,13 @@ import { networkInterfaces } from 'node:os';
 import { parseArgs } from 'node:util';
 import {
   type Address,
+  createSpeaker,
   formatAddress,
-  NodeTcpTransport,
-  nodeClock,
   nodeRandom,
   type PeerSettings,
   type Prefix,
   parseAddress,
   type Route,
-  resolveLocalAddresses,
-  Speaker,
   type SpeakerEvent,
 } from 'bgp-ts';
 import { type AnnounceOptions, announceOptions } from './announce-options.ts';
@@ -175,12 +172,7 @@ async function announce(
     fact: (fact: object) => options.json && world.stdout.write(`${JSON.stringify(fact)}\n`),
   };
   const report = new AnnounceReport(output, peer, () => new Date());
-  const speaker = new Speaker({
-    clock: nodeClock,
-    random: nodeRandom,
-    transport: new NodeTcpTransport(),
-    interfaceAddresses: (local) => resolveLocalAddresses(local.address, local.zone),
-  });
+  const speaker = createSpeaker();
   const ending = new Ending(options, world);
   speaker.subscribe((event) => {
     report.event(event);
