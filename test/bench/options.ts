@@ -17,13 +17,13 @@ export type BenchOptions = {
   readonly save: boolean;
 };
 
-export const usage = `usage: make bench [ARGS='…'], or node --conditions=bgp-ts-source test/bench/run.ts [options]
+export const usage = `usage: make bench, or with options: node_modules/.bin/node --conditions=bgp-ts-source test/bench/run.ts [options]
 
 Measures Herald beside BIRD, FRR, GoBGP and ExaBGP in network namespaces. Needs root, the routers (make setup), Go, and dist/herald
 (make build). How each number is taken: docs/bench.md.
 
   --only NAME     one of ${benchNames.join(', ')}; may be given several times
-  --sender NAME   only these senders, and the control: bird, frr, frr-tuned, gobgp, exabgp, herald; several times
+  --sender NAME   only these senders, and the control: bird, bird-awake, frr, frr-tuned, gobgp, exabgp, herald; several times
   --runs N        rounds; every number is the median of them (default 5)
   --json FILE     where the numbers go (default dist/bench.json)
   --save          also write docs/bench.json and docs/bench.svg

@@ -11,12 +11,15 @@ type Series = { readonly name: string; readonly label: string; readonly points: 
 const size = { width: 820, height: 470 } as const;
 const frame = { left: 76, right: 620, top: 62, bottom: 404 } as const;
 const labelGap = 19;
+/** what is faster than this is drawn as this: the observer asks every 2 ms */
+const resolutionMs = 1;
 const grey = '#8b8f98';
 
 const colours: Readonly<Record<string, string>> = {
   herald: '#e5484d',
   prebuilt: grey,
   bird: '#3e8ede',
+  'bird-awake': '#7fb3e8',
   frr: '#2f9e62',
   'frr-tuned': '#6fb58f',
   gobgp: '#a06be0',
@@ -74,13 +77,13 @@ export function plot(
     Math.ceil(Math.log10(Math.max(...values))),
   ];
   const [xLow, xHigh] = decades(all.map((point) => point.routes));
-  const [yLow, yHigh] = decades(all.map((point) => Math.max(point.ms, 0.1)));
+  const [yLow, yHigh] = decades(all.map((point) => Math.max(point.ms, resolutionMs)));
   const x = (routes: number): number =>
     frame.left +
     ((Math.log10(routes) - xLow) / Math.max(1, xHigh - xLow)) * (frame.right - frame.left);
   const y = (ms: number): number =>
     frame.bottom -
-    ((Math.log10(Math.max(ms, 0.1)) - yLow) / Math.max(1, yHigh - yLow)) *
+    ((Math.log10(Math.max(ms, resolutionMs)) - yLow) / Math.max(1, yHigh - yLow)) *
       (frame.bottom - frame.top);
 
   const grid = [

@@ -5,15 +5,21 @@ import type { BenchReport, Summary, TransferReport } from './results.ts';
 
 type Cell = string | number | undefined;
 
-/** Columns as wide as their widest cell; the first one is text, the others are right-aligned numbers. */
-function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
+type Side = 'left' | 'right';
+
+/** Columns as wide as their widest cell; the first one is text, the others are numbers unless `side` says otherwise. */
+function table(
+  head: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  side: Side = 'right',
+): string {
   const text = [head, ...rows.map((row) => row.map((cell) => String(cell ?? '–')))];
   const widths = head.map((_, column) => Math.max(...text.map((row) => row[column]?.length ?? 0)));
   const lines = text.map((row) =>
     row
       .map((cell, column) => {
         const width = widths[column] ?? 0;
-        return column === 0 ? cell.padEnd(width) : cell.padStart(width);
+        return column === 0 || side === 'left' ? cell.padEnd(width) : cell.padStart(width);
       })
       .join('  ')
       .trimEnd(),
@@ -89,7 +95,7 @@ export function printed(report: BenchReport, labels: ReadonlyMap<string, string>
       ours,
       wanted,
     ]);
-    parts.push(`targets\n${table(['', 'ours', 'wanted'], rows)}`);
+    parts.push(`targets\n${table(['', 'ours', 'wanted'], rows, 'left')}`);
   }
   return parts.join('\n');
 }

@@ -11,7 +11,7 @@
  *
  * BIRD is passive (only the sender dials, so nobody waits for the other's timer; GoBGP is the exception), has no kernel protocol, and is new
  * for every run: no sender inherits memory that an earlier one made BIRD allocate. It does not help with graceful
- * restart, since FRR's bgpd ends without a Cease and its routes would then stay for the restart time.
+ * restart: told to, it keeps the routes of FRR through FRR's own Cease until the restart time is over.
  */
 
 import { writeFileSync } from 'node:fs';

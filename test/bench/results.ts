@@ -82,7 +82,14 @@ export const transferReport = (rounds: Rounds): TransferReport => ({
 
 const milliseconds = (value: number): string => `${value.toFixed(value < 100 ? 1 : 0)} ms`;
 
-const routers: readonly SenderName[] = ['bird', 'frr', 'frr-tuned', 'gobgp', 'exabgp'];
+const routers: readonly SenderName[] = [
+  'bird',
+  'bird-awake',
+  'frr',
+  'frr-tuned',
+  'gobgp',
+  'exabgp',
+];
 
 /** A target against others of the same run, at most `factor` times the best of them. */
 function against(

@@ -18,7 +18,7 @@ import { printed } from './print.ts';
 import { type BenchReport, type TransferReport, targets, transferReport } from './results.ts';
 import { playRounds } from './rounds.ts';
 import type { Sender } from './sender.ts';
-import { bird } from './senders/bird.ts';
+import { bird, birdAwake } from './senders/bird.ts';
 import { exabgp } from './senders/exabgp.ts';
 import { frr, frrTuned } from './senders/frr.ts';
 import { gobgp } from './senders/gobgp.ts';
@@ -27,7 +27,7 @@ import { prebuilt } from './senders/prebuilt.ts';
 import type { Stage } from './transfer.ts';
 
 const root = join(import.meta.dirname, '..', '..');
-const rivals: readonly Sender[] = [bird, frr, frrTuned, gobgp, exabgp, herald];
+const rivals: readonly Sender[] = [bird, birdAwake, frr, frrTuned, gobgp, exabgp, herald];
 const labels = new Map([prebuilt, ...rivals].map((sender) => [sender.name, sender.label]));
 
 class NotReady extends Error {}
@@ -73,6 +73,7 @@ async function ready(senders: readonly Sender[]): Promise<Record<string, string>
 }
 
 function chosen(options: BenchOptions): Sender[] {
+  if (!options.only.includes('transfer') && !options.only.includes('communities')) return [];
   if (options.senders.length === 0) return [...rivals];
   return options.senders.map((name) => {
     const sender = rivals.find((one) => one.name === name);

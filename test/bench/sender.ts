@@ -9,7 +9,15 @@ import type { Running } from '../support/process.ts';
 import type { Load } from './load.ts';
 import type { Dialling } from './receiver.ts';
 
-export type SenderName = 'prebuilt' | 'bird' | 'frr' | 'frr-tuned' | 'gobgp' | 'exabgp' | 'herald';
+export type SenderName =
+  | 'prebuilt'
+  | 'bird'
+  | 'bird-awake'
+  | 'frr'
+  | 'frr-tuned'
+  | 'gobgp'
+  | 'exabgp'
+  | 'herald';
 
 export interface Sender {
   readonly name: SenderName;

@@ -1,11 +1,20 @@
-/** BIRD 2 with static routes in its configuration. */
+/**
+ * BIRD 2 with static routes in its configuration. Twice: BIRD 2.0.12 that has nothing else to do stops in the middle of its
+ * first table until its main loop wakes up by itself, which takes 3 s (the UPDATEs of one capture are 3.000 s apart). A
+ * router with other neighbours is woken all the time, so beside the plain one stands one that is asked for its status every few
+ * milliseconds.
+ */
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { done, until } from '../../support/poll.ts';
 import { run } from '../../support/process.ts';
+import { BirdControl } from '../bird-control.ts';
 import { type BenchRoute, prefixText } from '../load.ts';
 import { network } from '../network.ts';
-import type { Sender } from '../sender.ts';
+import type { Sender, SenderName } from '../sender.ts';
+
+const wakeEveryMs = 5;
 
 function routeLine(route: BenchRoute): string {
   if (route.communities.length === 0) return `  route ${prefixText(route)} blackhole;`;
@@ -31,19 +40,47 @@ protocol bgp receiver {
 }
 `;
 
-export const bird: Sender = {
-  name: 'bird',
-  label: 'BIRD',
-  method: 'static routes in the configuration; connect delay time 1 (default 5)',
-  dialling: 'sender',
-  async version() {
-    const { stdout, stderr } = await run('bird', ['--version'], { anyStatus: true });
-    return /BIRD version (\S+)/.exec(stdout + stderr)?.[1];
-  },
-  prepare(host, load) {
-    const file = join(host.folder, 'bird.conf');
-    writeFileSync(file, config(load.routes));
-    const args = ['-f', '-c', file, '-s', join(host.folder, 'bird.ctl')];
-    return async () => ({ processes: [host.spawn('bird', 'bird', args)] });
-  },
-};
+function makeBird(name: SenderName, label: string, isKeptAwake: boolean): Sender {
+  return {
+    name,
+    label,
+    method: `static routes in the configuration; connect delay time 1 (default 5)${
+      isKeptAwake ? `; asked for its status every ${wakeEveryMs} ms` : ''
+    }`,
+    dialling: 'sender',
+    async version() {
+      const { stdout, stderr } = await run('bird', ['--version'], { anyStatus: true });
+      return /BIRD version (\S+)/.exec(stdout + stderr)?.[1];
+    },
+    prepare(host, load) {
+      const file = join(host.folder, 'bird.conf');
+      const socket = join(host.folder, 'bird.ctl');
+      writeFileSync(file, config(load.routes));
+      const args = ['-f', '-c', file, '-s', socket];
+      return async () => {
+        const child = host.spawn(name, 'bird', args);
+        if (isKeptAwake) await keepAwake(socket);
+        return { processes: [child] };
+      };
+    },
+  };
+}
+
+/** Asks for ever; BIRD closes the socket when it ends, and that ends this too. */
+async function keepAwake(socket: string): Promise<void> {
+  const control = await until(
+    'BIRD answers on its control socket',
+    async () => done(await BirdControl.open(socket)),
+    { everyMs: 5 },
+  );
+  const ask = (): void => {
+    control.ask('show status').then(
+      () => setTimeout(ask, wakeEveryMs),
+      () => control.close(),
+    );
+  };
+  ask();
+}
+
+export const bird = makeBird('bird', 'BIRD', false);
+export const birdAwake = makeBird('bird-awake', 'BIRD, kept awake', true);
