@@ -75,7 +75,6 @@ export class MemoryConnection implements Connection, PipeReceiver, PipeSender {
   }
 
   write(bytes: Uint8Array): boolean {
-    // Before the opening there is no queue here; the speaker writes from onOpen on.
     const out = this.#wires?.out;
     if (this.#phase !== 'open' || out === undefined) return false;
     out.write(bytes);

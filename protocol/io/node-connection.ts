@@ -115,7 +115,7 @@ export class NodeConnection implements Connection {
   }
 
   write(bytes: Uint8Array): boolean {
-    if (this.#phase !== 'open' && this.#phase !== 'connecting') return false;
+    if (this.#phase !== 'open') return false;
     const socket = this.#socket;
     if (!this.#isCorked) {
       this.#isCorked = true;

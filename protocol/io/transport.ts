@@ -80,7 +80,10 @@ export interface Connection {
   /** of a dialled connection: the real one from onOpen on, before that what was asked for */
   readonly local: Endpoint;
   readonly remote: Endpoint;
-  /** takes all of `bytes` (and may keep a reference); false = stop writing until onDrain */
+  /**
+   * Takes all of `bytes` (and may keep a reference); false = stop writing until onDrain. Before onOpen, after close and
+   * after abort it takes nothing and says false.
+   */
   write(bytes: Uint8Array): boolean;
   /** bytes taken but not yet given to the kernel */
   readonly bufferedBytes: number;

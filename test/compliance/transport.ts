@@ -25,6 +25,8 @@ export interface TransportWorld {
   readonly foreignAddress: Address;
   /** most that a sender may get rid of while the other side reads nothing: windows, kernel buffers */
   readonly windowLimitBytes: number;
+  /** milliseconds of this world */
+  now(): number;
   /** a place from which no answer ever comes */
   blackHole(): Promise<Endpoint>;
   /** lets the world run until this holds; throws when it does not in a bounded time */
@@ -243,6 +245,34 @@ function openings(world: () => TransportWorld): void {
 }
 
 function transfers(world: () => TransportWorld): void {
+  it('takes nothing before it is open', async () => {
+    const remote = await world().blackHole();
+    const { connection } = dial(world().client, { remote, connectTimeoutMs: 60_000 });
+    expect(connection.write(bytes('too early'))).to.equal(false);
+    expect(connection.bufferedBytes).to.equal(0);
+    connection.abort();
+  });
+
+  it('may be written to while it is being accepted', async () => {
+    const options = { port: 0, address: world().serverAddress };
+    const listener = await world().server.listen(options, (connection) => {
+      connection.write(bytes('hello'));
+      return new Recorder();
+    });
+    const remote = { address: world().serverAddress, port: listener.local.port };
+    const { recorder } = dial(world().client, { remote, connectTimeoutMs: 2_000 });
+    await world().until('it is greeted', () => recorder.receivedBytes === 5);
+    expect(recorder.events).to.deep.equal(['open', 'data']);
+  });
+
+  it('sends a view of a larger buffer as just that view', async () => {
+    const { dialled, far } = await connect(world());
+    dialled.write(bytes('..middle..').subarray(2, 8));
+    await world().until('it has arrived', () => far.receivedBytes >= 6);
+    await world().settle();
+    expect(text(far.received)).to.equal('middle');
+  });
+
   it('carries bytes both ways at once', async () => {
     const { dialled, accepted, near, far } = await connect(world());
     inside(near, () => dialled.write(bytes('from the dialler')));
@@ -365,6 +395,16 @@ function endings(world: () => TransportWorld): void {
     expect(both.dialled.write(bytes('nobody there'))).to.equal(false);
   });
 
+  it('ends a close within its bound when the other side does not read', async () => {
+    const both = await connect(world());
+    both.accepted.pauseReading();
+    await world().settle();
+    await fill(world(), both);
+    both.dialled.close();
+    await world().until('the near end closes', () => both.near.closes > 0);
+    expect(both.near.error).to.equal(undefined);
+  });
+
   it('can be closed from inside its own handlers', async () => {
     const { dialled, accepted, near, far } = await connect(world());
     near.onEvent = (event) => {
@@ -393,8 +433,10 @@ function failures(world: () => TransportWorld): void {
 
   it('says TIMEOUT where no answer comes, not before the time is up', async () => {
     const remote = await world().blackHole();
-    const { recorder } = dial(world().client, { remote, connectTimeoutMs: 150 });
+    const { recorder } = dial(world().client, { remote, connectTimeoutMs: 80 });
+    const start = world().now();
     await world().until('the dial ends', () => recorder.closes > 0);
+    expect(world().now() - start).to.be.at.least(75);
     expect(recorder.events).to.deep.equal(['close']);
     expect(recorder.error?.code).to.equal('TIMEOUT');
   });

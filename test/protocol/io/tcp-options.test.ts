@@ -26,7 +26,7 @@ import type { Address } from '../../../protocol/net/address.ts';
 import { formatAddress, parseAddress } from '../../../protocol/net/address-text.ts';
 import { dial, Recorder } from '../../compliance/transport.ts';
 
-const swallowedMs = 150;
+const swallowedMs = 100;
 const transport = new NodeTcpTransport({ closeTimeoutMs: 200 });
 
 function address(text: string): Address {

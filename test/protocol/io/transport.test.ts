@@ -26,7 +26,7 @@ async function untilReal(what: string, holds: () => boolean): Promise<void> {
 }
 
 function tcpWorld(serverText: string, clientText: string): TransportWorld {
-  const transport = new NodeTcpTransport({ closeTimeoutMs: 500 });
+  const transport = new NodeTcpTransport({ closeTimeoutMs: 200 });
   const serverAddress = address(serverText);
   const clientAddress = address(clientText);
   const open: Listener[] = [];
@@ -62,8 +62,9 @@ function tcpWorld(serverText: string, clientText: string): TransportWorld {
         listener.setPeerOptions(client, { password: 'never told' });
       return { address: serverAddress, port: listener.local.port };
     },
+    now: () => performance.now(),
     until: untilReal,
-    settle: () => delay(25),
+    settle: () => delay(20),
     stop: async () => {
       for (const connection of connections) connection.abort();
       for (const listener of open) await listener.close();
@@ -93,6 +94,7 @@ function memoryWorld(settings: { latencyMs: number; seed?: number }): TransportW
     foreignAddress: address('198.51.100.1'),
     windowLimitBytes: 400_000,
     blackHole: async () => ({ address: hole, port: 179 }),
+    now: () => clock.now(),
     until: async (what, holds) => {
       for (let step = 0; !holds(); step += 1) {
         if (step > 20_000) throw new Error(`not within 20 s of its own time: ${what}`);
@@ -109,7 +111,7 @@ function memoryWorld(settings: { latencyMs: number; seed?: number }): TransportW
 
 function memoryWorldInRealTime(): TransportWorld {
   const world = memoryWorld({ latencyMs: 0 });
-  const network = new MemoryNetwork({ clock: nodeClock, latencyMs: 1, closeTimeoutMs: 500 });
+  const network = new MemoryNetwork({ clock: nodeClock, latencyMs: 1, closeTimeoutMs: 200 });
   const hole = address('192.0.2.3');
   network.host(hole);
   network.setDialFault(hole, 'black-hole');
@@ -117,6 +119,7 @@ function memoryWorldInRealTime(): TransportWorld {
     ...world,
     server: network.host(world.serverAddress),
     client: network.host(world.clientAddress),
+    now: () => performance.now(),
     until: untilReal,
     settle: () => delay(15),
     stop: async () => undefined,
