@@ -124,7 +124,8 @@ function save(report: BenchReport, options: BenchOptions): void {
 
 const machine = (): string => `${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}`;
 
-async function bench(options: BenchOptions): Promise<void> {
+/** 0, or 1 when some sender brought no run to its end: then its column is empty and the report is not one. */
+async function bench(options: BenchOptions): Promise<number> {
   const senders = chosen(options);
   const versions = await ready(senders);
   const methods = Object.fromEntries([prebuilt, ...senders].map((one) => [one.name, one.method]));
@@ -146,6 +147,8 @@ async function bench(options: BenchOptions): Promise<void> {
     const report = { ...measured, targets: targets(measured) };
     save(report, options);
     process.stdout.write(printed(report, labels));
+    const all = [...reports, ...(communities === undefined ? [] : [communities])];
+    return all.some(({ senders: rows }) => rows.some((row) => row.runs === 0)) ? 1 : 0;
   } finally {
     await lab.destroy();
   }
@@ -154,8 +157,8 @@ async function bench(options: BenchOptions): Promise<void> {
 async function main(): Promise<number> {
   try {
     const options = benchOptions(process.argv.slice(2));
-    if (options === undefined) process.stdout.write(usage);
-    else await bench(options);
+    if (options !== undefined) return await bench(options);
+    process.stdout.write(usage);
     return 0;
   } catch (error) {
     if (!(error instanceof UsageError || error instanceof NotReady)) throw error;
