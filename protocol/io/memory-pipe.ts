@@ -238,7 +238,6 @@ export class MemoryPipe {
 
   #acknowledgeSoon(): void {
     if (this.#unacknowledged === 0 || this.#timers.acknowledge !== undefined) return;
-    if (this.#options.isReturnFrozen()) return;
     const { clock, latencyMs } = this.#options;
     this.#timers.acknowledge = clock.startTimer(latencyMs, () => {
       delete this.#timers.acknowledge;

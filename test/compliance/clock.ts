@@ -33,6 +33,27 @@ export function describeClock(name: string, createWorld: () => ClockWorld): void
       expect(firedAt[0]).to.be.at.least(7.5);
     });
 
+    it('is never early, wherever in a millisecond a timer starts', async () => {
+      const { clock, pass } = createWorld();
+      const earlyMs: number[] = [];
+      let fired = 0;
+      for (let at = 0; at < 80; at += 1) {
+        const start = clock.now();
+        const delayMs = 1 + (at % 9);
+        clock.startTimer(delayMs, () => {
+          fired += 1;
+          const leftMs = delayMs - (clock.now() - start);
+          // sums of fractions are not exact
+          if (leftMs > 1e-6) earlyMs.push(leftMs);
+        });
+        // not a multiple of a millisecond
+        if (at % 2 === 0) await pass(0.3);
+      }
+      await pass(30);
+      expect(fired).to.equal(80);
+      expect(earlyMs).to.deep.equal([]);
+    });
+
     it('runs a delay of zero or less later, not at once', async () => {
       const { clock, pass } = createWorld();
       const fired: string[] = [];

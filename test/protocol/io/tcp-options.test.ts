@@ -296,7 +296,7 @@ describe('TCP options of the kernel', () => {
   it('cuts a connection whose data stays unacknowledged (TCP_USER_TIMEOUT)', async () => {
     const listener = await listen({ address: v4.server });
     const remote = { address: v4.server, port: listener.local.port };
-    const options = { localAddress: v4.client, userTimeoutMs: 300 };
+    const options = { localAddress: v4.client, userTimeoutMs: 150 };
     const { connection, recorder } = dial(transport, { remote, connectTimeoutMs: 500, ...options });
     connections.push(connection);
     await until('it is up', () => accepted.length > 0 && recorder.events.includes('open'));
@@ -310,6 +310,35 @@ describe('TCP options of the kernel', () => {
     while (connection.write(chunk));
     await until('it is cut', () => recorder.closes > 0, 3_000);
     expect(recorder.error?.code).to.equal('TIMEOUT');
+  });
+
+  it('ends a connection whose neighbour sent FIN and reads no more, with bytes unsent', async () => {
+    const listener = await listen({ address: v4.server });
+    const socket = new Socket({ allowHalfOpen: true });
+    socket.on('error', () => undefined);
+    socket.connect({ host: formatAddress(v4.server), port: listener.local.port });
+    await until('it is accepted', () => accepted.length > 0);
+    const [end] = accepted;
+    if (end === undefined) throw new Error('not accepted');
+    const chunk = new Uint8Array(65_536);
+    const fill = () => {
+      while (end.connection.write(chunk));
+    };
+    end.recorder.onEvent = (event) => {
+      if (event === 'drain') fill();
+    };
+    socket.pause();
+    fill();
+    let seen = -1;
+    while (seen !== end.recorder.progress) {
+      seen = end.recorder.progress;
+      await delay(20);
+    }
+    expect(end.connection.bufferedBytes).to.be.above(0);
+    socket.end();
+    await until('it ends', () => end.recorder.closes > 0, 500);
+    expect(end.recorder.error).to.equal(undefined);
+    socket.destroy();
   });
 
   describe('errors that a person can act on', () => {
