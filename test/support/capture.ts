@@ -5,7 +5,7 @@
  * once its bytes are in the file, the capture runs, and every earlier frame is in the file too.
  */
 
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Host } from './netns.ts';
 import { done, notYet, until } from './poll.ts';
@@ -13,6 +13,8 @@ import { type Running, run } from './process.ts';
 
 const markerGroup = 'ff02::1';
 const discardPort = 9;
+/** dumpcap looks at its buffer every 250 ms; a marker that took longer was sent too early. */
+const resendMs = 300;
 let captures = 0;
 
 export type CaptureOptions = {
@@ -50,13 +52,18 @@ export class Capture {
     this.#markers += 1;
     const marker = `herald-capture-${captures}-${this.#markers}`;
     const send = `printf %s ${marker} >/dev/udp/${markerGroup}%${this.#device}/${discardPort}`;
-    await until(`the capture on ${this.#host.name} ${this.#device} sees its marker`, async () => {
-      if (!process.isRunning) throw new Error(`dumpcap ended: ${process.log()}`);
-      await this.#host.exec('bash', ['-c', send]);
-      return until('the marker is in the file', () => this.#holds(marker), {
-        timeoutMs: 1_000,
-      }).then(done, () => notYet('no marker'));
-    });
+    await until(
+      `the capture on ${this.#host.name} ${this.#device} sees its marker`,
+      async () => {
+        if (!process.isRunning) throw new Error(`dumpcap ended: ${process.log()}`);
+        // No file yet means no capture yet, and a marker sent now would be lost.
+        if (existsSync(this.path)) await this.#host.exec('bash', ['-c', send]);
+        const holds = () => this.#holds(marker);
+        const patience = { timeoutMs: resendMs, everyMs: 20 };
+        return until('the marker is in the file', holds, patience).then(done, notYet);
+      },
+      { everyMs: 0 },
+    );
   }
 
   async stop(): Promise<void> {

@@ -32,7 +32,7 @@ const families: readonly Family[] = ['ipv4', 'ipv6'];
 
 export class Bird implements Router {
   readonly kind = 'bird';
-  readonly limits = {};
+  readonly limits = { 'shows-path-id': 'birdc 2.0.12 shows no path identifier' };
   readonly #daemons = new Daemons();
   #host: Host | undefined;
   #config: RouterConfig | undefined;
@@ -202,7 +202,6 @@ function parseBirdRoute(block: string, prefix: string, peer: string): Route {
     [...(attribute(name) ?? '').matchAll(/\(([^)]*)\)/g)].map((match) => match[1] ?? '');
   const colons = (tuple: string) => tuple.split(/, ?/).join(':');
   const [med, localPref] = [attribute('med'), attribute('local_pref')];
-  const pathId = /path id: (\d+)|path_id: (\d+)/.exec(block)?.[1];
   return {
     prefix,
     nextHops: (attribute('next_hop') ?? '').split(' ').filter((hop) => hop !== ''),
@@ -210,7 +209,6 @@ function parseBirdRoute(block: string, prefix: string, peer: string): Route {
     origin: originOf(attribute('origin') ?? ''),
     ...(med === undefined ? {} : { med: Number(med) }),
     ...(localPref === undefined ? {} : { localPref: Number(localPref) }),
-    ...(pathId === undefined ? {} : { pathId: Number(pathId) }),
     communities: tuples('community').map(colons),
     largeCommunities: tuples('large_community').map(colons),
     extendedCommunities: tuples('ext_community').map(birdExtendedCommunity),
@@ -291,13 +289,19 @@ function renderNeighbour(config: RouterConfig, neighbour: Neighbour, index: numb
     neighbour.password !== undefined && `  password "${neighbour.password}";`,
     `  hold time ${hold};`,
     `  connect retry time ${neighbour.connectRetrySeconds ?? 1};`,
-    '  connect delay time 1;',
+    '  connect delay time 0;',
     '  error wait time 1, 1;',
     '  error forget time 1;',
-    `  graceful restart ${neighbour.isGracefulRestartHelper === true ? 'aware' : 'off'};`,
+    neighbour.isTwoOctet === true && '  enable as4 off;',
+    `  graceful restart ${gracefulRestart(neighbour)};`,
     ...neighbour.families.map((family) => renderChannel(family, neighbour)),
     '}',
   );
+}
+
+function gracefulRestart(neighbour: Neighbour): string {
+  if (neighbour.isGracefulRestarter === true) return 'on';
+  return neighbour.isGracefulRestartHelper === true ? 'aware' : 'off';
 }
 
 const birdAddPath = { receive: 'rx', send: 'tx', both: 'on' } as const;

@@ -43,8 +43,7 @@ export class ExabgpTable {
       this.hasAnswered ||= line !== '';
       return;
     }
-    // 64-bit numbers do not survive JSON.parse; ExaBGP writes them for extended communities.
-    const value = parseJson(line.replaceAll(/"value": (\d+)/g, '"value": "$1"'));
+    const value = parseLine(line);
     const peer = text(field(value, 'neighbor', 'address', 'peer'));
     const type = field(value, 'type');
     if (type === 'state') this.#state(peer, value);
@@ -101,6 +100,18 @@ export class ExabgpTable {
       }
     }
   }
+}
+
+/**
+ * ExaBGP's JSON is glued together from strings: 64-bit numbers of extended communities do not survive JSON.parse, and
+ * the reason of a "down" line may hold raw control characters, even a line break that cuts the line in two.
+ */
+function parseLine(line: string): unknown {
+  const quoted = line.replaceAll(/"value": (\d+)/g, '"value": "$1"').replaceAll(/\p{Cc}/gu, ' ');
+  const cut = /"peer": "([^"]+)".*"state": "down", "reason": "(.*?)("? \} \})?$/.exec(quoted);
+  if (cut === null) return parseJson(quoted);
+  const [, peer, reason] = cut;
+  return { type: 'state', neighbor: { address: { peer }, state: 'down', reason } };
 }
 
 /** One NLRI stands under each of its next hops: the global one and the link-local one. */

@@ -228,9 +228,10 @@ function renderNeighbour(config: RouterConfig, neighbour: Neighbour): string {
     gtsm && `  outgoing-ttl 255;\n  incoming-ttl ${256 - (ttl ?? 1)};`,
     !gtsm && ttl !== undefined && `  outgoing-ttl ${ttl};`,
     '  capability {',
-    '    asn4 enable;',
+    `    asn4 ${neighbour.isTwoOctet === true ? 'disable' : 'enable'};`,
     '    route-refresh enable;',
-    `    graceful-restart ${neighbour.isGracefulRestartHelper === true ? '120' : 'disable'};`,
+    // With the capability ExaBGP closes without a NOTIFICATION; it could not help a neighbour anyway.
+    '    graceful-restart disable;',
     neighbour.addPath !== undefined && `    add-path ${exabgpAddPath[neighbour.addPath]};`,
     neighbour.hasExtendedNextHop === true && '    nexthop enable;',
     '  }',

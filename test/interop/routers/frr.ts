@@ -104,10 +104,12 @@ export class Frr implements Router {
       const reset = optionalText(field(value, 'lastResetDueTo'));
       const reason = optionalText(field(value, 'lastNotificationReason'));
       const said = optionalText(field(value, 'lastShutdownDescription'));
+      const ended = entries(field(value, 'gracefulRestartInfo', 'endOfRibRecv'));
       const lastError = [reset, reason, said].filter((part) => part !== undefined).join(': ');
       return {
         peer,
         state: sessionState(text(field(value, 'bgpState'))),
+        endOfRibs: ended.filter(([, isReceived]) => isReceived === true).length,
         ...(uptimeMs === undefined ? {} : { uptimeSeconds: uptimeMs / 1000 }),
         ...(lastError === '' ? {} : { lastError }),
       };
@@ -196,9 +198,9 @@ export function parseFrrRoutes(table: unknown): Route[] {
 }
 
 function parseFrrPath(prefix: string, path: unknown): Route {
-  const med = optionalNumber(field(path, 'metric')) ?? optionalNumber(field(path, 'med'));
+  const med = optionalNumber(field(path, 'metric'));
   const localPref = optionalNumber(field(path, 'locPrf'));
-  const pathId = optionalNumber(field(path, 'addPathRxId')) ?? optionalNumber(field(path, 'rxId'));
+  const pathId = optionalNumber(field(path, 'addpathRxId'));
   const words = (name: string) => items(field(path, name, 'list')).map(text);
   return {
     prefix,
@@ -276,6 +278,7 @@ function renderNeighbour(neighbour: Neighbour): string {
     `${at} advertisement-interval 0`,
     `${at} graceful-restart-${helper}`,
     neighbour.hasExtendedNextHop === true && `${at} capability extended-nexthop`,
+    neighbour.isTwoOctet === true && `${at} dont-capability-negotiate`,
   );
 }
 

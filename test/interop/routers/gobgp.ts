@@ -3,7 +3,7 @@
  *
  * Traits of 3.10: it dies on a message of unknown type and on an OPEN in Established (keep it out of fault tests); it
  * ignores `idle-hold-time-after-reset` from its file and so may refuse connections for up to 30 s after a session was
- * reset; of an IPv6 next hop it shows the global address only. `gobgp neighbor` does not show received NOTIFICATIONs, its log does.
+ * reset, and takes about 5 s before it dials for the first time or after `enable`; of an IPv6 next hop it shows the global address only. `gobgp neighbor` does not show received NOTIFICATIONs, its log does.
  */
 
 import { rmSync } from 'node:fs';
@@ -56,6 +56,7 @@ export class Gobgp implements Router {
   readonly kind = 'gobgp';
   readonly limits = {
     refresh: 'softresetin runs the import policy again over the stored routes and sends nothing',
+    'shows-path-id': 'no path identifier in the JSON of the table',
     'shows-link-local': 'of an IPv6 next hop the CLI shows the global address only',
   };
   readonly #daemons = new Daemons();
@@ -117,10 +118,14 @@ export class Gobgp implements Router {
       const peer = text(field(value, 'state', 'neighbor_address'));
       const state = states[optionalNumber(field(value, 'state', 'session_state')) ?? 0] ?? 'idle';
       const up = optionalNumber(field(value, 'timers', 'state', 'uptime', 'seconds'));
+      const ended = items(field(value, 'afi_safis')).filter(
+        (each) => field(each, 'mp_graceful_restart', 'state', 'end_of_rib_received') === true,
+      );
       const last = notifications.findLast((each) => each.peer === peer);
       return {
         peer,
         state,
+        endOfRibs: ended.length,
         ...(state === 'established' && up !== undefined
           ? { uptimeSeconds: Date.now() / 1000 - up }
           : {}),
@@ -213,7 +218,6 @@ function parseGobgpPath(prefix: string, path: unknown): Route {
     items(field(path, 'attrs')).find((each) => field(each, 'type') === type);
   const med = optionalNumber(field(attribute(attributeType.med), 'metric'));
   const localPref = optionalNumber(field(attribute(attributeType.localPref), 'value'));
-  const pathId = optionalNumber(field(path, 'nlri', 'id'));
   const hop =
     field(attribute(attributeType.mpReach), 'nexthop') ??
     field(attribute(attributeType.nextHop), 'nexthop');
@@ -226,7 +230,6 @@ function parseGobgpPath(prefix: string, path: unknown): Route {
     origin: origins[Number(field(attribute(attributeType.origin), 'value'))] ?? 'incomplete',
     ...(med === undefined ? {} : { med }),
     ...(localPref === undefined ? {} : { localPref }),
-    ...(pathId === undefined ? {} : { pathId }),
     ...(field(path, 'stale') === true ? { isStale: true } : {}),
     communities: items(field(attribute(attributeType.communities), 'communities')).map((each) =>
       communityOfNumber(Number(each)),
@@ -269,6 +272,7 @@ export function renderGobgp(config: RouterConfig): string {
 function renderNeighbour(neighbour: Neighbour): string {
   const hold = neighbour.holdTimeSeconds ?? 9;
   const isHelper = neighbour.isGracefulRestartHelper === true;
+  if (neighbour.isTwoOctet === true) throw new Error('GoBGP always speaks four octets');
   return lines(
     '[[neighbors]]',
     '  [neighbors.config]',

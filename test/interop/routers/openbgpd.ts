@@ -93,12 +93,14 @@ export class Openbgpd implements Router {
     return (await this.#neighbours()).map((value) => {
       const state = sessionState(text(field(value, 'state')));
       const uptime = optionalNumber(field(value, 'last_updown_sec'));
+      const endOfRibs = optionalNumber(field(value, 'stats', 'update', 'received', 'eor'));
       const said = ['last_error_sent', 'last_error_received', 'last_shutdown_reason']
         .map((name) => optionalText(field(value, name)))
         .filter((part) => part !== undefined);
       return {
         peer: text(field(value, 'remote_addr')),
         state,
+        ...(endOfRibs === undefined ? {} : { endOfRibs }),
         ...(state === 'established' && uptime !== undefined ? { uptimeSeconds: uptime } : {}),
         ...(said.length === 0 ? {} : { lastError: said.join(': ') }),
       };
@@ -216,8 +218,6 @@ export function renderOpenbgpd(config: RouterConfig, socket: string): string {
 }
 
 function renderNeighbour(neighbour: Neighbour): string {
-  const receives = neighbour.addPath === 'receive' || neighbour.addPath === 'both';
-  const sends = neighbour.addPath === 'send' || neighbour.addPath === 'both';
   if (neighbour.hasExtendedNextHop === true) throw new Error('OpenBGPD 7.7 has no RFC 8950');
   const scope = neighbour.interface === undefined ? '' : `%${neighbour.interface}`;
   return lines(
@@ -234,8 +234,15 @@ function renderNeighbour(neighbour: Neighbour): string {
     `  announce IPv4 ${neighbour.families.includes('ipv4') ? 'unicast' : 'none'}`,
     `  announce IPv6 ${neighbour.families.includes('ipv6') ? 'unicast' : 'none'}`,
     `  announce restart ${neighbour.isGracefulRestartHelper === true ? 'yes' : 'no'}`,
-    receives && '  announce add-path recv yes',
-    sends && '  announce add-path send all',
+    `  announce as-4byte ${neighbour.isTwoOctet === true ? 'no' : 'yes'}`,
+    ...renderAddPath(neighbour),
     '}',
   );
+}
+
+function renderAddPath({ addPath }: Neighbour): string[] {
+  return [
+    ...(addPath === 'receive' || addPath === 'both' ? ['  announce add-path recv yes'] : []),
+    ...(addPath === 'send' || addPath === 'both' ? ['  announce add-path send all'] : []),
+  ];
 }

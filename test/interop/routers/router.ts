@@ -30,9 +30,13 @@ export type Neighbour = {
   readonly connectRetrySeconds?: number;
   /** Keep this neighbour's routes while it restarts (RFC 4724 helper). */
   readonly isGracefulRestartHelper?: boolean;
+  /** Restart gracefully oneself; only BIRD takes it, to play the neighbour that restarts. */
+  readonly isGracefulRestarter?: boolean;
   readonly addPath?: 'receive' | 'send' | 'both';
   /** IPv4 routes with an IPv6 next hop (RFC 8950). */
   readonly hasExtendedNextHop?: boolean;
+  /** Without the four-octet AS capability (RFC 6793); FRR then sends no capability at all. */
+  readonly isTwoOctet?: boolean;
 };
 
 /** A route the router originates. Only BIRD and ExaBGP take more than the prefix: they play the sender in tests. */
@@ -70,6 +74,11 @@ export type Session = {
   readonly peer: string;
   readonly state: SessionState;
   readonly uptimeSeconds?: number;
+  /**
+   * How many families' End-of-RIB the router has taken in, where it says so. A neighbour that dies before that may
+   * lose its routes in spite of graceful restart: wait for this first.
+   */
+  readonly endOfRibs?: number;
   /** The router's own words about the last failure, with the shutdown text it received. */
   readonly lastError?: string;
 };
@@ -106,7 +115,8 @@ export type Feature =
   | 'shutdown-text'
   | 'extended-next-hop'
   | 'graceful-restart-helper'
-  | 'shows-link-local';
+  | 'shows-link-local'
+  | 'shows-path-id';
 
 export interface Router {
   readonly kind: RouterKind;
