@@ -26,7 +26,7 @@ import type { Address } from '../../../protocol/net/address.ts';
 import { formatAddress, parseAddress } from '../../../protocol/net/address-text.ts';
 import { dial, Recorder } from '../../compliance/transport.ts';
 
-const swallowedMs = 100;
+const swallowedMs = 80;
 const transport = new NodeTcpTransport({ closeTimeoutMs: 200 });
 
 function address(text: string): Address {
@@ -401,7 +401,7 @@ describe('TCP options of the kernel', () => {
     await round();
     await delay(10);
     const before = count();
-    for (let at = 0; at < 10; at += 1) await round();
+    for (let at = 0; at < 5; at += 1) await round();
     await delay(10);
     expect(count()).to.be.at.most(before);
   });

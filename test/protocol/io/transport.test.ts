@@ -26,7 +26,7 @@ async function untilReal(what: string, holds: () => boolean): Promise<void> {
 }
 
 function tcpWorld(serverText: string, clientText: string): TransportWorld {
-  const transport = new NodeTcpTransport({ closeTimeoutMs: 200 });
+  const transport = new NodeTcpTransport({ closeTimeoutMs: 60 });
   const serverAddress = address(serverText);
   const clientAddress = address(clientText);
   const open: Listener[] = [];
@@ -111,7 +111,7 @@ function memoryWorld(settings: { latencyMs: number; seed?: number }): TransportW
 
 function memoryWorldInRealTime(): TransportWorld {
   const world = memoryWorld({ latencyMs: 0 });
-  const network = new MemoryNetwork({ clock: nodeClock, latencyMs: 1, closeTimeoutMs: 200 });
+  const network = new MemoryNetwork({ clock: nodeClock, latencyMs: 1, closeTimeoutMs: 60 });
   const hole = address('192.0.2.3');
   network.host(hole);
   network.setDialFault(hole, 'black-hole');
