@@ -199,7 +199,7 @@ describe('the in-memory network', () => {
       fc.asyncProperty(fc.array(step, { maxLength: 20 }), fc.integer(), async (steps, seed) => {
         expect(await run(steps, seed)).to.deep.equal(await run(steps, seed));
       }),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   });
 });

@@ -158,7 +158,7 @@ describe('TCP options of the kernel', () => {
       listener.setPeerOptions(v4.client, { password: 'too late for it' });
       await until('the dialler thinks it is up', () => recorder.events.includes('open'));
       connection.write(Uint8Array.of(1, 2, 3));
-      await delay(80);
+      await delay(50);
       expect(accepted, 'it was accepted').to.have.length(1);
       expect(accepted[0]?.recorder.receivedBytes, 'and says nothing').to.equal(0);
     });
@@ -254,7 +254,7 @@ describe('TCP options of the kernel', () => {
       await until('it is heard', () => heard() === 4);
       setPathOptions(fd, 'ipv4', { ttl: { kind: 'hops', hops: 254 } });
       socket.write('far');
-      await delay(60);
+      await delay(40);
       expect(heard(), 'TTL 254 is not').to.equal(4);
       setPathOptions(fd, 'ipv4', gtsm);
       await until('sent again with 255 it is', () => heard() === 7);
@@ -288,7 +288,7 @@ describe('TCP options of the kernel', () => {
       await until('the SYN-ACK has TTL 255', () => recorder.events.includes('open'));
       await until('it is accepted', () => accepted.length === 2);
       accepted[1]?.connection.write(Uint8Array.of(9));
-      await delay(60);
+      await delay(40);
       expect(recorder.receivedBytes, 'data with TTL 64 is below 156').to.equal(0);
     });
   });

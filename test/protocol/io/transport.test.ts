@@ -64,7 +64,7 @@ function tcpWorld(serverText: string, clientText: string): TransportWorld {
     },
     now: () => performance.now(),
     until: untilReal,
-    settle: () => delay(20),
+    settle: () => delay(12),
     stop: async () => {
       for (const connection of connections) connection.abort();
       for (const listener of open) await listener.close();
@@ -121,7 +121,7 @@ function memoryWorldInRealTime(): TransportWorld {
     client: network.host(world.clientAddress),
     now: () => performance.now(),
     until: untilReal,
-    settle: () => delay(15),
+    settle: () => delay(10),
     stop: async () => undefined,
   };
 }
