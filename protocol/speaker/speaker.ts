@@ -157,7 +157,8 @@ export class Speaker {
 
   async #listen(options: ListenOptions): Promise<void> {
     try {
-      const listener = await this.#options.transport.listen(options, (connection) =>
+      const onError = (error: TransportError) => this.#emit({ kind: 'accept-failed', error });
+      const listener = await this.#options.transport.listen({ onError, ...options }, (connection) =>
         this.#accept(connection),
       );
       if (this.#stopping) return await listener.close();

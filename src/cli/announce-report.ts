@@ -56,6 +56,7 @@ export class AnnounceReport {
       case 'update-received':
       case 'listening':
       case 'listen-failed':
+      case 'accept-failed':
       case 'connection-refused':
         // a one-way speaker: what the neighbour announces is of no interest, and nobody listens
         break;

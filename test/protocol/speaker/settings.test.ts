@@ -1,0 +1,78 @@
+import { expect } from 'chai';
+import { address, ipv4 } from '../../../protocol/net/literal.ts';
+import {
+  needsNewSession,
+  type PeerSettings,
+  sessionConfig,
+} from '../../../protocol/speaker/settings.ts';
+import { socketOptions } from '../../../protocol/speaker/socket-options.ts';
+
+const settings: PeerSettings = {
+  name: 'r',
+  address: ipv4('192.0.2.1'),
+  localAsn: 64512,
+  peerAsn: 64500,
+  routerId: 1,
+};
+
+describe('settings of a neighbour', () => {
+  it('have the documented defaults', () => {
+    const config = sessionConfig(settings, { restarting: false });
+    expect(config).to.include({
+      holdTimeSeconds: 9,
+      connectRetrySeconds: 5,
+      passive: false,
+      acceptIncoming: false,
+    });
+    expect(config.sendHoldSeconds).to.equal(480);
+    expect(config.capabilities.map(({ kind }) => kind)).to.deep.equal([
+      'multiprotocol',
+      'multiprotocol',
+      'route-refresh',
+      'enhanced-route-refresh',
+      'extended-message',
+      'four-octet-asn',
+    ]);
+  });
+
+  it('need a new session for what stands in the OPEN or belongs to the socket', () => {
+    const changes: readonly Partial<PeerSettings>[] = [
+      { localAsn: 1 },
+      { peerAsn: 'external' },
+      { routerId: 2 },
+      { port: 1179 },
+      { address: address('2001:db8::1') },
+      { families: ['ipv4'] },
+      { password: 'x' },
+      { ttl: { kind: 'gtsm', hops: 1 } },
+      { sourceAddress: ipv4('192.0.2.9') },
+      { sourceInterface: 'eth1' },
+      { timers: { holdSeconds: 30 } },
+      { gracefulRestart: { restartSeconds: 30 } },
+      { passive: true },
+      { role: 3 },
+    ];
+    for (const change of changes) {
+      expect(
+        needsNewSession(settings, { ...settings, ...change }),
+        JSON.stringify(change),
+      ).to.equal(true);
+    }
+  });
+
+  it('change in place where only our own behaviour does, and not at all when said in another order', () => {
+    const { name, ...rest } = settings;
+    expect(needsNewSession(settings, { ...rest, name })).to.equal(false);
+    expect(
+      needsNewSession(settings, { ...settings, port: 179, families: ['ipv4', 'ipv6'] }),
+    ).to.equal(false);
+    const inPlace = { timers: { connectRetrySeconds: 1 }, nextHop: { ipv4: ipv4('192.0.2.7') } };
+    expect(needsNewSession(settings, { ...settings, ...inPlace })).to.equal(false);
+  });
+
+  it('ask the kernel to watch the neighbour only where no hold timer does', () => {
+    expect(socketOptions(settings)).to.deep.equal({});
+    const unwatched = socketOptions({ ...settings, timers: { holdSeconds: 0 } });
+    expect(unwatched).to.have.keys('userTimeoutMs', 'keepAliveSeconds');
+  });
+});

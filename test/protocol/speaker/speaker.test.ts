@@ -1,0 +1,311 @@
+/** Speakers against each other on the in-memory network: time stands still until a test moves it. */
+
+import { expect } from 'chai';
+import type { Route } from '../../../protocol/bgp/route.ts';
+import { MemoryNetwork } from '../../../protocol/io/memory-transport.ts';
+import type { Transport } from '../../../protocol/io/transport.ts';
+import type { Address } from '../../../protocol/net/address.ts';
+import { formatPrefix } from '../../../protocol/net/address-text.ts';
+import { ipv4, ipv6, prefix } from '../../../protocol/net/literal.ts';
+import type { PeerStatus, SpeakerEvent } from '../../../protocol/speaker/events.ts';
+import type { PeerSettings } from '../../../protocol/speaker/settings.ts';
+import { Speaker } from '../../../protocol/speaker/speaker.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { SeededRandom } from '../../support/seeded-random.ts';
+
+const ROUTER = ipv4('192.0.2.1');
+const NODE = ipv4('192.0.2.2');
+const OTHER = ipv4('192.0.2.3');
+const PORT = 179;
+
+class Machine {
+  readonly events: SpeakerEvent[] = [];
+  readonly speaker: Speaker;
+
+  constructor(
+    lab: Lab,
+    address: Address,
+    options: { listen?: boolean; restarting?: boolean } = {},
+  ) {
+    this.speaker = new Speaker({
+      clock: lab.clock,
+      random: new SeededRandom(address.family === 'ipv4' ? address.bits : 1),
+      transport: lab.host(address),
+      interfaceAddresses: () => ({
+        name: 'eth0',
+        ipv4: [],
+        ipv6: [ipv6('2001:db8::2')],
+        linkLocal: [ipv6('fe80::2')],
+      }),
+      ...(options.listen === true ? { listen: { port: PORT } } : {}),
+      restarting: options.restarting === true,
+    });
+    this.speaker.subscribe((event) => this.events.push(event));
+  }
+
+  peer(name: string): PeerStatus {
+    const status = this.speaker.status().find((each) => each.name === name);
+    if (status === undefined) throw new Error(`no peer ${name}`);
+    return status;
+  }
+
+  of<K extends SpeakerEvent['kind']>(kind: K): (SpeakerEvent & { kind: K })[] {
+    return this.events.filter((event): event is SpeakerEvent & { kind: K } => event.kind === kind);
+  }
+
+  /** prefixes that came and were not withdrawn again, as the UPDATEs told */
+  table(): string[] {
+    const table = new Set<string>();
+    for (const { update } of this.of('update-received')) {
+      const { mpReach, mpUnreach } = update.attributes;
+      for (const each of update.withdrawn) table.delete(formatPrefix(each));
+      if (mpUnreach?.kind === 'prefixes') {
+        for (const each of mpUnreach.withdrawn) table.delete(formatPrefix(each));
+      }
+      for (const each of update.nlri) table.add(formatPrefix(each));
+      if (mpReach?.kind === 'prefixes')
+        for (const each of mpReach.nlri) table.add(formatPrefix(each));
+    }
+    return [...table].toSorted();
+  }
+}
+
+class Lab {
+  readonly clock = new ManualClock();
+  readonly network = new MemoryNetwork({ clock: this.clock, latencyMs: 1 });
+
+  readonly #hosts = new Map<Address, Transport>();
+
+  /** two machines on one address are two processes on one host */
+  host(address: Address): Transport {
+    const host = this.#hosts.get(address) ?? this.network.host(address);
+    this.#hosts.set(address, host);
+    return host;
+  }
+
+  /** lets promises and timers run for this long, in small steps */
+  async run(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 5) {
+      this.clock.advance(5);
+      for (let turn = 0; turn < 3; turn++) await Promise.resolve();
+    }
+  }
+}
+
+function toNode(over: Partial<PeerSettings> = {}): PeerSettings {
+  return {
+    name: 'node',
+    address: NODE,
+    localAsn: 64500,
+    peerAsn: 64512,
+    routerId: 1,
+    passive: true,
+    ...over,
+  };
+}
+
+function toRouter(over: Partial<PeerSettings> = {}): PeerSettings {
+  return {
+    name: 'router',
+    address: ROUTER,
+    localAsn: 64512,
+    peerAsn: 64500,
+    routerId: 2,
+    ...over,
+  };
+}
+
+function routes(...texts: string[]): Route[] {
+  return texts.map((text) => ({ prefix: prefix(text), attributes: {} }));
+}
+
+async function pair(lab: Lab, settings: Partial<PeerSettings> = {}) {
+  const router = new Machine(lab, ROUTER, { listen: true });
+  const node = new Machine(lab, NODE);
+  await router.speaker.start();
+  router.speaker.apply({ peers: [{ settings: toNode(), routes: [] }] });
+  node.speaker.apply({
+    peers: [{ settings: toRouter(settings), routes: routes('198.51.100.7/32', '2001:db8:7::/48') }],
+  });
+  await lab.run(100);
+  return { router, node };
+}
+
+describe('a speaker', () => {
+  it('announces the whole set on Established, both families over one session', async () => {
+    const lab = new Lab();
+    const { router, node } = await pair(lab);
+    expect(node.peer('router').state).to.equal('established');
+    expect(router.table()).to.deep.equal(['198.51.100.7/32', '2001:db8:7::/48']);
+    expect(node.peer('router').routesAdvertised).to.deep.equal({ ipv4: 1, ipv6: 1 });
+    expect(node.of('routes-synced')).to.have.length(1);
+    expect(router.peer('node').counters.routesRejected).to.equal(2);
+  });
+
+  it('sends nothing for the same wishes twice, and only the difference for new ones', async () => {
+    const lab = new Lab();
+    const { router, node } = await pair(lab);
+    const before = node.peer('router').counters.messagesSent;
+    node.speaker.apply({
+      peers: [{ settings: toRouter(), routes: routes('198.51.100.7/32', '2001:db8:7::/48') }],
+    });
+    await lab.run(100);
+    expect(node.peer('router').counters.messagesSent).to.equal(before);
+    expect(node.of('routes-synced')).to.have.length(1);
+    node.speaker.apply({
+      peers: [{ settings: toRouter(), routes: routes('198.51.100.7/32', '198.51.100.8/32') }],
+    });
+    await lab.run(100);
+    expect(router.table()).to.deep.equal(['198.51.100.7/32', '198.51.100.8/32']);
+    expect(node.peer('router').counters.messagesSent).to.equal(before + 2);
+    expect(node.of('established')).to.have.length(1);
+  });
+
+  it('re-sends under the running session when a next hop is changed', async () => {
+    const lab = new Lab();
+    const { router, node } = await pair(lab);
+    const settings = toRouter({ nextHop: { ipv4: ipv4('192.0.2.99') } });
+    node.speaker.apply({ peers: [{ settings, routes: routes('198.51.100.7/32') }] });
+    await lab.run(100);
+    const last = router.of('update-received').findLast(({ update }) => update.nlri.length > 0);
+    expect(last?.update.attributes.nextHop).to.deep.equal(ipv4('192.0.2.99'));
+    expect(node.of('established')).to.have.length(1);
+  });
+
+  it('restarts only the session whose AS number, families or password changed', async () => {
+    const lab = new Lab();
+    const router = new Machine(lab, ROUTER, { listen: true });
+    const other = new Machine(lab, OTHER, { listen: true });
+    const node = new Machine(lab, NODE);
+    await Promise.all([router.speaker.start(), other.speaker.start()]);
+    router.speaker.apply({ peers: [{ settings: toNode({ peerAsn: 'external' }), routes: [] }] });
+    other.speaker.apply({ peers: [{ settings: toNode({ localAsn: 64501 }), routes: [] }] });
+    const toOther = toRouter({ name: 'other', address: OTHER, peerAsn: 64501 });
+    const first = { settings: toOther, routes: routes('198.51.100.7/32') };
+    node.speaker.apply({ peers: [{ settings: toRouter(), routes: [] }, first] });
+    await lab.run(100);
+    const untouched = node.peer('other').counters;
+    node.speaker.apply({ peers: [{ settings: toRouter({ localAsn: 64999 }), routes: [] }, first] });
+    await lab.run(6000);
+    expect(
+      router.of('notification-received').map(({ code, subcode }) => [code, subcode]),
+    ).to.deep.equal([[6, 6]]);
+    expect(node.peer('router').state).to.equal('established');
+    expect(other.of('notification-received')).to.deep.equal([]);
+    expect(node.peer('other').counters.establishedCount).to.equal(untouched.establishedCount);
+    node.speaker.apply({ peers: [first] });
+    await lab.run(100);
+    expect(router.of('notification-received').at(-1)).to.include({ code: 6, subcode: 3 });
+    expect(node.speaker.status().map(({ name }) => name)).to.deep.equal(['other']);
+    expect(other.table()).to.deep.equal(['198.51.100.7/32']);
+  });
+
+  it('goes away: withdraws, then Cease with its text, then nothing is left', async () => {
+    const lab = new Lab();
+    const { router, node } = await pair(lab);
+    const stopped = node.speaker.stop({ kind: 'shutdown', text: 'maintenance', deadlineMs: 1000 });
+    await lab.run(200);
+    await stopped;
+    const kinds = router.events.map((event) => event.kind);
+    expect(router.table()).to.deep.equal([]);
+    expect(kinds.lastIndexOf('update-received')).to.be.lessThan(
+      kinds.indexOf('notification-received'),
+    );
+    expect(router.of('notification-received')[0]).to.include({
+      code: 6,
+      subcode: 2,
+      text: 'maintenance',
+    });
+    await router.speaker.stop({ kind: 'shutdown', deadlineMs: 1 });
+    expect(lab.network.connectionCount).to.equal(0);
+    expect(lab.clock.pendingTimers).to.equal(0);
+  });
+
+  it('restarts as planned: closes without a word, and comes back with the R bit until End-of-RIB', async () => {
+    const lab = new Lab();
+    const { router, node } = await pair(lab, { gracefulRestart: { restartSeconds: 30 } });
+    const stopped = node.speaker.stop({ kind: 'restart' });
+    await lab.run(100);
+    await stopped;
+    expect(router.of('notification-received')).to.deep.equal([]);
+    expect(router.of('update-received').at(-1)?.update.withdrawn).to.deep.equal([]);
+    const again = new Machine(lab, NODE, { restarting: true });
+    const settings = toRouter({ gracefulRestart: { restartSeconds: 30 } });
+    again.speaker.apply({ peers: [{ settings, routes: [] }] });
+    await lab.run(100);
+    const said = router.of('established').map(({ negotiated }) => negotiated.peerGracefulRestart);
+    expect(said.map((capability) => capability?.restarting)).to.deep.equal([false, true]);
+    expect(said.map((capability) => capability?.notification)).to.deep.equal([false, false]);
+    expect(said[1]?.families.every(({ forwarding }) => forwarding)).to.equal(true);
+    lab.network.resetConnections(ROUTER, NODE);
+    await lab.run(8000);
+    expect(router.of('established').at(-1)?.negotiated.peerGracefulRestart?.restarting).to.equal(
+      false,
+    );
+  });
+
+  it('says that the port is taken, goes on dialling, and listens when it is free', async () => {
+    const lab = new Lab();
+    const { router } = await pair(lab);
+    const late = new Machine(lab, ROUTER, { listen: true });
+    await late.speaker.start();
+    expect(late.of('listen-failed')[0]?.error.code).to.equal('ADDRESS_IN_USE');
+    void router.speaker.stop({ kind: 'shutdown', deadlineMs: 10 });
+    await lab.run(8000);
+    expect(late.of('listening')).to.have.length(1);
+  });
+
+  it('refuses connections from strangers', async () => {
+    const lab = new Lab();
+    const { router } = await pair(lab);
+    const stranger = new Machine(lab, OTHER);
+    stranger.speaker.apply({ peers: [{ settings: toRouter(), routes: [] }] });
+    await lab.run(100);
+    expect(router.of('connection-refused').map(({ remote }) => remote.address)).to.deep.equal([
+      OTHER,
+    ]);
+    expect(stranger.of('established')).to.deep.equal([]);
+  });
+
+  it('keeps routes where it is told to, and ends the session of a neighbour that sends too many', async () => {
+    const lab = new Lab();
+    const router = new Machine(lab, ROUTER, { listen: true });
+    const node = new Machine(lab, NODE);
+    await router.speaker.start();
+    const inbound = { kind: 'keep', maxPrefixes: 2 } as const;
+    router.speaker.apply({ peers: [{ settings: toNode({ inbound }), routes: [] }] });
+    node.speaker.apply({
+      peers: [{ settings: toRouter(), routes: routes('10.0.0.1/32', '10.0.0.2/32') }],
+    });
+    await lab.run(100);
+    expect(router.peer('node').routesHeld).to.equal(2);
+    node.speaker.apply({
+      peers: [
+        { settings: toRouter(), routes: routes('10.0.0.1/32', '10.0.0.2/32', '10.0.0.3/32') },
+      ],
+    });
+    await lab.run(100);
+    expect(node.of('notification-received')[0]).to.include({ code: 6, subcode: 1 });
+    expect(router.peer('node').routesHeld).to.equal(0);
+  });
+
+  it('finds its neighbour in any order of starting, and again after silence and resets', async () => {
+    const lab = new Lab();
+    const node = new Machine(lab, NODE);
+    node.speaker.apply({ peers: [{ settings: toRouter(), routes: routes('198.51.100.7/32') }] });
+    await lab.run(20_000);
+    expect(node.peer('router').lastError).to.include('cannot connect to 192.0.2.1:179');
+    const router = new Machine(lab, ROUTER, { listen: true });
+    await router.speaker.start();
+    router.speaker.apply({ peers: [{ settings: toNode(), routes: [] }] });
+    await lab.run(6000);
+    expect(node.peer('router').state).to.equal('established');
+    lab.network.freeze(ROUTER, NODE);
+    await lab.run(10_000);
+    expect(node.of('notification-sent').at(-1)).to.include({ code: 4, subcode: 0 });
+    lab.network.thaw(ROUTER, NODE);
+    await lab.run(20_000);
+    expect(node.peer('router').state).to.equal('established');
+    expect(router.table()).to.deep.equal(['198.51.100.7/32']);
+  });
+});
