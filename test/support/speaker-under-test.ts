@@ -15,12 +15,11 @@ import { type Desired, Speaker, type SpeakerStop } from '../../protocol/speaker/
 import { type NeighbourConnection, NeighbourPort, type Received } from './scripted-neighbour.ts';
 import { type OpenFields, OUR_ASN, OUR_ID, QUIET_HOLD_SECONDS, THEIR_ASN } from './wire-bytes.ts';
 
-export type EventOf<K extends SpeakerEvent['kind']> = Extract<SpeakerEvent, { readonly kind: K }>;
+export type EventOf<K extends SpeakerEvent['kind']> = SpeakerEvent & { readonly kind: K };
 
 export interface SubjectOptions {
   readonly listen?: ListenOptions;
   readonly restarting?: boolean;
-  readonly interfaceAddresses?: (local: Address) => readonly Address[];
 }
 
 const DEFAULT_TIMEOUT_MS = 5000;
@@ -44,7 +43,7 @@ export class Subject {
       clock: nodeClock,
       random: nodeRandom,
       transport: new NodeTcpTransport({ closeTimeoutMs: 500 }),
-      interfaceAddresses: options.interfaceAddresses ?? (() => []),
+      interfaceAddresses: () => undefined,
       ...(options.listen === undefined ? {} : { listen: options.listen }),
       ...(options.restarting === undefined ? {} : { restarting: options.restarting }),
     });
