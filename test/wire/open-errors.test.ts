@@ -326,7 +326,7 @@ const ACCEPTED: readonly Accepted[] = [
     name: 'no role, and ours is not strict (RFC 9234 §4.2)',
     peer: { role: Role.customer },
     open: withCapabilities(Capability.ipv4, asn4),
-    negotiated: { as4: true },
+    negotiated: { roles: { local: Role.customer } },
   },
   {
     name: 'the same role twice (RFC 9234 §4.2)',

@@ -5,12 +5,15 @@ import { isEndOfRib, type NeighbourConnection } from '../support/scripted-neighb
 import { routes, type SessionOptions, withSession } from '../support/speaker-under-test.ts';
 import {
   Capability,
+  GOOD,
   hex,
   KEEPALIVE,
   message,
+  prefix4,
   routeRefresh,
   Type,
   toHex,
+  update,
 } from '../support/wire-bytes.ts';
 
 const V4 = '10.1.0.0/16';
@@ -119,7 +122,7 @@ describe('route refresh', () => {
       ]);
     }));
 
-  it('enhanced (RFC 7313 §4.1): begin, routes, end', () =>
+  it('enhanced (RFC 7313 §4): begin, routes, end', () =>
     withSession(both, async ({ neighbour, subject }) => {
       neighbour.send(routeRefresh(1, 1));
       const messages = await nextMessages(neighbour, 3);
@@ -162,6 +165,19 @@ describe('route refresh', () => {
         expect(subject.status().state).to.equal('established');
       }));
   }
+
+  it('a refresh of theirs: what they do not say again is held no longer (RFC 7313 §4)', () =>
+    withSession({ peer: { inbound: { kind: 'keep' } } }, async ({ neighbour, subject }) => {
+      const announce = (...nlri: readonly string[]) =>
+        update({ attributes: GOOD, nlri: nlri.map(prefix4) });
+      neighbour.send(announce('10.0.1.0/24', '10.0.2.0/24'));
+      neighbour.send(routeRefresh(1, 1, 1), announce('10.0.2.0/24', '10.0.3.0/24'));
+      await subject.until('update-received', () => subject.of('update-received').length === 2);
+      expect(subject.status().routesHeld).to.equal(3);
+      neighbour.send(routeRefresh(1, 1, 2));
+      await expectNothingBut(neighbour, subject, 1);
+      expect(subject.status().routesHeld).to.equal(2);
+    }));
 
   it('counts what it refreshed once: the session is in step afterwards', () =>
     withSession(both, async ({ neighbour, subject, settings }) => {

@@ -2,8 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
-import type { Route } from '../../protocol/bgp/route.ts';
-import { ipv4Address, maskPrefix } from '../../protocol/net/address.ts';
+import { bulkyRoutes } from '../support/bulky-routes.ts';
 import { itConcurrently } from '../support/concurrently.ts';
 import { withPair, withSession } from '../support/speaker-under-test.ts';
 import {
@@ -20,16 +19,6 @@ import {
 const short = { timers: { holdSeconds: 3 } };
 const UPDATE = update({ attributes: GOOD, nlri: [prefix4('10.0.0.0/8')] });
 const BAD_UPDATE = update({ attributes: [hex('400100')], nlri: [prefix4('10.0.0.0/8')] });
-
-/** each with 300 octets of attributes of its own, so that they need far more than the kernel buffers */
-function* bulkyRoutes(count: number): Iterable<Route> {
-  for (let index = 0; index < count; index += 1) {
-    const prefix = maskPrefix(ipv4Address(0x0a000000 + index * 256), 24);
-    const value = new Uint8Array(300);
-    new DataView(value.buffer).setUint32(0, index);
-    yield { prefix, attributes: { unknown: [{ code: 200, flags: 0xc0, value }] } };
-  }
-}
 
 async function silentNeighbour(): Promise<void> {
   await withSession({ peer: short }, async ({ neighbour, subject }) => {
@@ -146,11 +135,11 @@ describe('timers that watch the neighbour', () => {
       run: () => holdTimeZero(3, 0),
     },
     {
-      name: 'a neighbour that reads nothing while it talks gets 8/0 and is cut (RFC 9687 §4)',
+      name: 'a neighbour that reads nothing while it talks gets 8/0 and is cut (RFC 9687 §4.3)',
       run: readsNothing,
     },
     {
-      name: 'a neighbour that reads slowly keeps its session (RFC 9687 §3.1)',
+      name: 'a neighbour that reads slowly keeps its session (RFC 9687 §4.3)',
       run: readsSlowly,
     },
   ]);

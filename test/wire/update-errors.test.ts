@@ -505,7 +505,7 @@ describe('UPDATE errors that end the session (RFC 7606 §5, RFC 4271 §6.3)', ()
       }));
   }
 
-  it('an OPEN offering only IPv4 makes IPv6 routes unknown, not an error (RFC 4760 §7)', () =>
+  it('an OPEN offering only IPv4 makes IPv6 routes unknown, not an error (RFC 4760 §8)', () =>
     withSession(
       { open: { capabilities: [Capability.ipv4, Capability.asn4(65001)] }, endOfRibs: 1 },
       async ({ neighbour, subject }) => {
