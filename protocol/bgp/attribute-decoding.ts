@@ -230,6 +230,8 @@ export interface AttributeRow {
   readonly onFault: 'discard-attribute' | 'treat-as-withdraw' | 'reset';
   /** dropped when it comes from an external neighbour */
   readonly internalOnly?: true;
+  /** its RFC wants it dropped where flags are wrong, for which RFC 7606 §3 c leaves room */
+  readonly discardOnFlags?: true;
   /** reads the value between two offsets into the decoding */
   decode(d: Decoding, start: number, end: number): void;
   /** how many octets the value will have, or undefined where this set of attributes has none of it */

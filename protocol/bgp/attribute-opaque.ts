@@ -22,6 +22,8 @@ const aigp: AttributeRow = {
   code: AttributeCode.aigp,
   flags: OPTIONAL,
   onFault: 'discard-attribute',
+  // RFC 7311 §3: a transitive one is malformed like any other
+  discardOnFlags: true,
   decode(d, start, end) {
     // its TLV lengths count type and length too
     keepTlvs(d, start, end, 0);

@@ -89,10 +89,13 @@ const nextHop: AttributeRow = {
   },
 };
 
-/** RFC 4271 §6.3 wants "a valid IP host address": not in 0/8, 127/8, nor multicast and above. */
+/**
+ * RFC 4271 §6.3 wants "a valid IP host address": not in 0/8, nor multicast and above. 127/8 is one, on this very host: two
+ * speakers on one machine have no other (BIRD takes it too). Whether it can be reached is the business of who uses the route.
+ */
 function isHostAddress(bits: number): boolean {
   const first = bits >>> 24;
-  return first !== 0 && first !== 127 && first < 224;
+  return first !== 0 && first < 224;
 }
 
 const med: AttributeRow = {

@@ -104,11 +104,15 @@ function repeated(d: Decoding): void {
   d.discard(UpdateSubcode.malformedAttributeList, detail);
 }
 
-/** RFC 7606 §3 c: treat-as-withdraw whatever the attribute, but not where it holds the routes themselves (§5.3). */
+/**
+ * RFC 7606 §3 c: treat-as-withdraw unless the attribute's own RFC says otherwise, and not where it holds the routes
+ * themselves (§5.3).
+ */
 function wrongFlags(d: Decoding, row: AttributeRow, flags: number): void {
   const detail = `${attributeName(row.code)}: flags 0x${flags.toString(16).padStart(2, '0')} conflict with its type`;
   if (row.onFault === 'reset') d.reset(UpdateSubcode.attributeFlags, detail);
-  d.withdraw(UpdateSubcode.attributeFlags, detail);
+  if (row.discardOnFlags === true) d.discard(UpdateSubcode.attributeFlags, detail);
+  else d.withdraw(UpdateSubcode.attributeFlags, detail);
 }
 
 function keepUnknown(d: Decoding, flags: number, valueStart: number): void {

@@ -243,7 +243,7 @@ const ERRORS: Readonly<Record<number, { readonly name: string; readonly subcodes
   4: { name: 'Hold Timer Expired', subcodes: {} },
   5: {
     name: 'Finite State Machine Error',
-    // RFC 6608 §4
+    // RFC 6608 §3
     subcodes: {
       1: 'Receive Unexpected Message in OpenSent State',
       2: 'Receive Unexpected Message in OpenConfirm State',
@@ -268,7 +268,7 @@ const ERRORS: Readonly<Record<number, { readonly name: string; readonly subcodes
   },
   // RFC 7313 §5
   7: { name: 'ROUTE-REFRESH Message Error', subcodes: { 1: 'Invalid Message Length' } },
-  // RFC 9687 §4
+  // RFC 9687 §5
   8: { name: 'Send Hold Timer Expired', subcodes: {} },
 };
 

@@ -79,7 +79,7 @@ export function readCommunities(bytes: Uint8Array, start: number, end: number): 
   return list;
 }
 
-/** The caller has seen that the length is a multiple of 12. */
+/** The caller has seen that the length is a multiple of 12. What comes again is left out without a word (RFC 8092 §3). */
 export function readLargeCommunities(
   bytes: Uint8Array,
   start: number,
@@ -93,5 +93,29 @@ export function readLargeCommunities(
       local2: u32At(bytes, at + 8),
     });
   }
-  return list;
+  return list.length < 2 ? list : uniqueLargeCommunities(list);
+}
+
+/** One entry costs a comparison with a few others, or with a set where there are many: a message may hold five thousand. */
+function uniqueLargeCommunities(list: LargeCommunity[]): LargeCommunity[] {
+  if (list.length > FEW) {
+    return [...new Map(list.map((each) => [formatLargeCommunity(each), each])).values()];
+  }
+  return list.filter((each, index) => !isBefore(list, index, each));
+}
+
+const FEW = 16;
+
+function isBefore(list: readonly LargeCommunity[], index: number, each: LargeCommunity): boolean {
+  for (let at = 0; at < index; at++) {
+    const other = list[at];
+    if (
+      other?.global === each.global &&
+      other.local1 === each.local1 &&
+      other.local2 === each.local2
+    ) {
+      return true;
+    }
+  }
+  return false;
 }

@@ -63,7 +63,7 @@ export type ConnectionEvent =
   | { readonly kind: 'update' }
   /** 28 UpdateMsgErr, with the outcome session reset (RFC 7606 §2) */
   | { readonly kind: 'update-error'; readonly fault: BgpFault }
-  /** 29 SendHoldTimer_Expires (RFC 9687 §4) */
+  /** 29 SendHoldTimer_Expires (RFC 9687 §4.2) */
   | { readonly kind: 'send-hold-timer' }
   /** no number: ROUTE-REFRESH (RFC 2918) */
   | { readonly kind: 'route-refresh' }

@@ -219,12 +219,12 @@ function establish(state: StateOf<'open-confirm'>, config: ConnectionConfig): Co
 
 /**
  * The send hold timer lives on our keepalives: they are what moves when there are no routes to send. So it does not run
- * with hold time 0, and it is never shorter than the hold time, which could expire between two keepalives.
+ * with hold time 0 (RFC 9687 §4.3), and it is greater than the hold time whatever was configured (§4.4).
  */
 function sendHold(config: ConnectionConfig, negotiated: Negotiated): number {
   const { sendHoldSeconds } = config.session;
   if (sendHoldSeconds === 0 || negotiated.holdTimeSeconds === 0) return 0;
-  return Math.max(sendHoldSeconds, negotiated.holdTimeSeconds);
+  return Math.max(sendHoldSeconds, negotiated.holdTimeSeconds + 1);
 }
 
 function sendKeepalive(state: Negotiating, config: ConnectionConfig): ConnectionStep {
@@ -240,7 +240,7 @@ function holdExpired(state: ConnectionState, config: ConnectionConfig): Connecti
   return notify(state, config, message, 'the hold timer expired');
 }
 
-/** The NOTIFICATION will hardly leave, and RFC 9687 §4 wants no delay by it: the session is down now, TCP soon after. */
+/** The NOTIFICATION will hardly leave, and RFC 9687 §4.3 wants no delay by it: the session is down now, TCP soon after. */
 function sendHoldExpired(state: ConnectionState, config: ConnectionConfig): ConnectionStep {
   const message = notification(ErrorCode.sendHoldTimerExpired, 0);
   return notify(state, config, message, 'the neighbour took no bytes for too long');

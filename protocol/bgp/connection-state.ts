@@ -121,13 +121,16 @@ export function send(config: ConnectionConfig, message: Message): ConnectionActi
   return { kind: 'send', side: config.side, message };
 }
 
-/** RFC 4271 §10: jitter for connect retry and keepalive, none for the timers that measure the neighbour. */
+/**
+ * RFC 4271 §10: jitter for connect retry and keepalive, none for the timers that measure the neighbour. Jitter takes away up to
+ * a quarter, which a keepalive interval of one second cannot spare: §4.4 allows no more than one a second.
+ */
 export function startTimer(
   config: ConnectionConfig,
   timer: ConnectionTimer,
   seconds: number,
 ): ConnectionAction {
-  const jitter = timer === 'connect-retry' || timer === 'keepalive';
+  const jitter = timer === 'connect-retry' || (timer === 'keepalive' && seconds > 1);
   return { kind: 'start-timer', timer, side: config.side, seconds, jitter };
 }
 

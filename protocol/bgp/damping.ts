@@ -33,7 +33,8 @@ export function punish(damping: Damping, config: SessionConfig): Damping {
 const DAMPED_BY_CODE: Readonly<Record<number, (subcode: number) => boolean>> = {
   [ErrorCode.holdTimerExpired]: () => false,
   [ErrorCode.sendHoldTimerExpired]: () => false,
-  // RFC 4486 §4 names these two as the ones to stay away for
+  // RFC 4486 §4 recommends damping for 2, 3, 5 and 8. Of these 2, 3 and 5 end by an operator's hand, and who comes back late
+  // then is a nuisance; 1 is a limit that the same routes would hit again.
   [ErrorCode.cease]: (subcode) =>
     subcode === CeaseSubcode.maximumPrefixes || subcode === CeaseSubcode.outOfResources,
 };

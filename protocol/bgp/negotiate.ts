@@ -64,8 +64,8 @@ export interface Negotiated extends CodecContext {
   readonly enhancedRouteRefresh: boolean;
   /** what the peer said, if it said anything */
   readonly peerGracefulRestart?: GracefulRestartCapability;
-  /** our own role and theirs when both sent one (RFC 9234) */
-  readonly roles?: { readonly local: number; readonly peer: number };
+  /** our own role, and theirs if they sent one: ours counts without it too (RFC 9234 §4.2) */
+  readonly roles?: { readonly local: number; readonly peer?: number };
 }
 
 export type Negotiation =
@@ -182,7 +182,7 @@ function expectedAsn(config: SessionConfig, asn: number): string | undefined {
     case 'internal':
       return asn === config.localAsn ? undefined : `our own, ${config.localAsn}`;
     case 'external':
-      // AS_TRANS stands for anybody: no identity to learn from (RFC 6793 §9)
+      // AS_TRANS stands for anybody: no identity to learn from (RFC 6793 §4.2.1)
       return asn === config.localAsn || asn === AS_TRANS ? 'one that is not ours' : undefined;
     default:
       return asn === config.peerAsn ? undefined : `${config.peerAsn}`;
@@ -292,7 +292,7 @@ const COUNTERPART: ReadonlyMap<number, number> = new Map([
   [Role.peer, Role.peer],
 ]);
 
-/** RFC 9234 §4.2; on external sessions only. Undefined where one side sent none and that is allowed. */
+/** RFC 9234 §4.2; on external sessions only. Undefined where we have none. */
 function agreeRoles(
   config: SessionConfig,
   ours: OpenMessage,
@@ -305,7 +305,7 @@ function agreeRoles(
   if (local === undefined) return undefined;
   if (peer === undefined) {
     if (config.strictRole === true) throw roleMismatch('no role, and ours is strict');
-    return undefined;
+    return { local };
   }
   if (COUNTERPART.get(local) !== peer) throw roleMismatch(`role ${peer} against ours, ${local}`);
   return { local, peer };

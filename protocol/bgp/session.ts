@@ -47,7 +47,7 @@ export interface SessionConfig {
   readonly strictRole?: boolean;
   /** RFC 4271 §8.1.1 DampPeerOscillations: how long to stay idle after an error, doubled each time up to the maximum */
   readonly idleHold: { readonly initialSeconds: number; readonly maximumSeconds: number };
-  /** RFC 9687; 0 = off. The RFC wants at least 8 minutes or twice the hold time, whichever is greater. */
+  /** RFC 9687; 0 = off. Its §6 suggests 8 minutes or twice the hold time, whichever is greater; §4.4 wants more than the hold time. */
   readonly sendHoldSeconds: number;
   /** how long `closing` may last before the connection is cut */
   readonly closeSeconds: number;

@@ -64,7 +64,7 @@ export interface ConnectionHandlers {
   /**
    * Some of what was written has left for the kernel. The kernel takes bytes only while the other side drains its
    * window (after the send buffer is full), so a long silence here while `bufferedBytes` is above zero is a neighbour
-   * that does not read: the sign that the send hold timer waits for (RFC 9687 §3.1).
+   * that does not read: the sign that the send hold timer waits for (RFC 9687 §4.3).
    */
   onProgress(): void;
   /** after `write` returned false: there is room again, everything buffered has gone to the kernel */

@@ -42,10 +42,7 @@ export const updateContext = (): fc.Arbitrary<CodecContext> =>
       addPathSend: addPath,
     }));
 
-const hostAddress = fc
-  .integer({ min: 0x01000000, max: 0xdfffffff })
-  .filter((bits) => bits >>> 24 !== 127)
-  .map(ipv4Address);
+const hostAddress = fc.integer({ min: 0x01000000, max: 0xdfffffff }).map(ipv4Address);
 
 function segment(
   types: readonly AsPathSegment['type'][],
@@ -153,7 +150,13 @@ function attributes(context: CodecContext): fc.Arbitrary<PathAttributes> {
     mpUnreach: unreach(context),
     extendedCommunities: list(fc.record({ high: u32(), low: u32() })),
     ipv6ExtendedCommunities: list(bytes(20, 20)),
-    largeCommunities: list(fc.record({ global: u32(), local1: u32(), local2: u32() })),
+    // a repeated one is not sent and not kept
+    largeCommunities: fc.uniqueArray(fc.record({ global: u32(), local1: u32(), local2: u32() }), {
+      minLength: 1,
+      maxLength: 4,
+      selector: Object.values,
+      comparator: (a, b) => `${a}` === `${b}`,
+    }),
     otc: u32(),
     unknown: fc
       .uniqueArray(unknownAttribute, { minLength: 1, maxLength: 3, selector: ({ code }) => code })

@@ -30,7 +30,7 @@ async function silentNeighbour(): Promise<void> {
     const { reason } = await subject.until('down');
     expect(reason).to.include({ kind: 'notification-sent', code: 4, subcode: 0 });
     const keepalives = neighbour.messages.filter(({ type }) => type === Type.keepalive);
-    expect(keepalives.length).to.be.at.least(3);
+    expect(keepalives.length).to.be.at.least(2);
   });
 }
 

@@ -114,7 +114,7 @@ const LINES: Readonly<Record<keyof typeof AttributeCode, Line>> = {
     code: 26,
     good: '01000b0000000000000064',
     bad: '0100000000000000000064',
-    cells: ['accept', 'accept', w, d, d, d, d, d, w],
+    cells: ['accept', 'accept', d, d, d, d, d, d, w],
   },
   largeCommunities: {
     code: 32,

@@ -207,11 +207,18 @@ describe('the connection machine', () => {
     );
   });
 
-  it('never lets the send hold timer be shorter than the hold time', () => {
+  it('sends no keepalive more often than once a second: an interval of 1 s has no jitter (RFC 4271 §4.4)', () => {
+    const quick: ConnectionEvent = { kind: 'open', message: peerOpen({ holdTimeSeconds: 3 }) };
+    expect(cellOf(SETTINGS['open-sent'], quick)).to.equal(
+      'open-confirm: KEEPALIVE, +keepalive 1, +hold 3',
+    );
+  });
+
+  it('makes the send hold time greater than the hold time (RFC 9687 §4.4)', () => {
     const { state } = SETTINGS['open-confirm'];
     const short = setting(state, { sendHoldSeconds: 10 });
     expect(cellOf(short, { kind: 'keepalive' })).to.equal(
-      'established: +hold 90, +send-hold 90, up',
+      'established: +hold 90, +send-hold 91, up',
     );
   });
 

@@ -376,9 +376,9 @@ describe('negotiate', () => {
         });
       }
     }
-    it('a neighbour without one is accepted, unless strict', () => {
+    it('a neighbour without one is accepted with our own in force, unless strict', () => {
       const test: Case = { config: { capabilities: [role(3)] } };
-      expect(agreed(test)).to.not.have.property('roles');
+      expect(agreed(test).roles).to.deep.equal({ local: 3 });
       const strict: Case = { config: { capabilities: [role(3)], strictRole: true } };
       expect(refused(strict)).to.include({ code: 2, subcode: 11 });
     });

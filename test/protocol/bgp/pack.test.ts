@@ -144,6 +144,12 @@ describe('sessionAttributes', () => {
       }
     });
 
+    it('follows our own role where the neighbour sent none (RFC 9234 §4.2)', () => {
+      const alone = (local: number) => sessionView({ roles: { local } });
+      expect(said({}, 'ipv4', alone(Role.provider)).attributes.otc).to.equal(64501);
+      expect(refusal({ otc: 9 }, 'ipv4', alone(Role.customer))).to.equal('only-to-customer');
+    });
+
     it('is left alone without roles', () => {
       expect(said({ otc: 9 }).attributes.otc).to.equal(9);
       expect(said({}).attributes).not.to.have.property('otc');

@@ -21,7 +21,7 @@ const GRACEFUL = {
   restarting: false,
   notification: false,
   restartTimeSeconds: 30,
-  families: [],
+  families: [{ afi: 1, safi: 1, forwarding: true }],
 } as const;
 
 /** A machine and what it said last. */
@@ -235,6 +235,15 @@ describe('incoming connections', () => {
     dialledByThem.establish('in', peerOpen({ capabilities: [...CONFIG.capabilities, GRACEFUL] }));
     dialledByThem.do({ kind: 'timer', timer: 'keepalive', side: 'in' });
     expect(acceptsIncoming(dialledByThem.state, dialledByThem.config)).to.equal('replace');
+  });
+
+  it('do not replace the session of a neighbour that only helps others to restart (RFC 4724 §5)', () => {
+    const helper = { ...GRACEFUL, families: [] };
+    const peer = new Peer();
+    peer.establish('out', peerOpen({ capabilities: [...CONFIG.capabilities, helper] }));
+    peer.do({ kind: 'timer', timer: 'keepalive', side: 'out' });
+    expect(peer.do({ kind: 'connected', side: 'in' })).to.equal('in NOTIFICATION 6/7, in +close 3');
+    expect(peer.state.out.kind).to.equal('established');
   });
 
   it('do not replace a session younger than a keepalive: that may be a dial that crossed ours', () => {
