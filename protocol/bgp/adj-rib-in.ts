@@ -4,7 +4,8 @@
  * announcements, not of distinct prefixes. With `keep` the routes are held, exactly, up to a limit.
  *
  * No route selection and no policy: the owner reads `routes()`. RFC 4271 §3.2 and §9.1.2 (AS loops), RFC 4456 §8 (loops of
- * reflection), RFC 4486 §4 (too many prefixes), RFC 4724 §2 (End-of-RIB), RFC 7606 §2 (treat-as-withdraw).
+ * reflection), RFC 4486 §4 (too many prefixes), RFC 4724 §2 (End-of-RIB), RFC 7313 §4 (refreshes of the neighbour), RFC 7606 §2
+ * (treat-as-withdraw). Not here: keeping routes of a neighbour that restarts (RFC 4724 §4.2) and marking leaks (RFC 9234 §5).
  */
 
 import { ByteWriter } from '../bytes/writer.ts';
@@ -15,6 +16,7 @@ import type { Nlri, NotificationMessage, PathAttributes, UpdateMessage } from '.
 import type { FamilyId, Negotiated } from './negotiate.ts';
 import { familyId, includesFamily } from './pack.ts';
 import { routeKey } from './route.ts';
+import { RefreshSubtype } from './route-refresh.ts';
 import { isEndOfRib } from './update.ts';
 
 export type AdjRibInPolicy =
@@ -54,6 +56,8 @@ export class AdjRibIn {
   readonly #policy: AdjRibInPolicy;
   readonly #routes = new Map<string, ReceivedRoute>();
   readonly #endOfRib = new Set<Family>();
+  /** keys of routes that an enhanced refresh of the neighbour has not confirmed yet */
+  readonly #stale = new Map<Family, Set<string>>();
   #counters: Mutable<AdjRibInCounters> = noCounters();
   #session: Negotiated | undefined = undefined;
 
@@ -96,6 +100,30 @@ export class AdjRibIn {
       this.#counters.treatedAsWithdraw += family.nlri.length;
       if (isUnicast(family)) this.#remove(family.nlri);
     }
+  }
+
+  /**
+   * A ROUTE-REFRESH of the neighbour. Of interest are the marks of RFC 7313 §4 around all routes of a family: what it has not
+   * said again between them goes at the end.
+   */
+  refresh({ afi, safi, subtype }: FamilyId & { readonly subtype: number }): void {
+    if (!isUnicast({ afi, safi })) return;
+    const family = familyOf({ afi, safi });
+    if (subtype === RefreshSubtype.begin) this.#beginRefresh(family);
+    else if (subtype === RefreshSubtype.end) this.#endRefresh(family);
+  }
+
+  #beginRefresh(family: Family): void {
+    // before its End-of-RIB such a mark is not to be believed
+    if (this.#session?.peerGracefulRestart !== undefined && !this.#endOfRib.has(family)) return;
+    const stale = new Set<string>();
+    for (const [key, { prefix }] of this.#routes) if (prefix.family === family) stale.add(key);
+    this.#stale.set(family, stale);
+  }
+
+  #endRefresh(family: Family): void {
+    for (const key of this.#stale.get(family) ?? []) this.#routes.delete(key);
+    this.#stale.delete(family);
   }
 
   /** Routes held right now; none unless they are kept. */
@@ -141,13 +169,24 @@ export class AdjRibIn {
       this.#remove(nlri);
       return undefined;
     }
-    if (this.#policy.kind === 'reject') {
+    if (this.#policy.kind === 'reject' || !this.#speaks(nlri[0])) {
       this.#counters.rejected += count;
       return undefined;
     }
     const shared = withoutNlri(attributes);
-    for (const prefix of nlri) this.#routes.set(this.#key(prefix), { prefix, attributes: shared });
+    const stale = this.#stale.get(nlri[0]?.family ?? 'ipv4');
+    for (const prefix of nlri) {
+      const key = this.#key(prefix);
+      this.#routes.set(key, { prefix, attributes: shared });
+      stale?.delete(key);
+    }
     return nlri[count - 1];
+  }
+
+  /** What comes in a family that was not agreed on is not ours to believe (RFC 4760 §8). */
+  #speaks(nlri: Nlri | undefined): boolean {
+    if (nlri === undefined || this.#session === undefined) return true;
+    return includesFamily(this.#session.families, nlri.family);
   }
 
   #isLoop({ asPath, originatorId, clusterList }: PathAttributes): boolean {
@@ -173,7 +212,7 @@ export class AdjRibIn {
   #markEndOfRib(message: UpdateMessage): void {
     const family = isEndOfRib(message);
     if (family === undefined || !isUnicast(family)) return;
-    this.#endOfRib.add(family.afi === Afi.ipv4 ? 'ipv4' : 'ipv6');
+    this.#endOfRib.add(familyOf(family));
   }
 
   #key(nlri: Nlri): string {
@@ -185,11 +224,17 @@ export class AdjRibIn {
   #clear(): void {
     this.#routes.clear();
     this.#endOfRib.clear();
+    this.#stale.clear();
   }
 }
 
 function noCounters(): Mutable<AdjRibInCounters> {
   return { updates: 0, announced: 0, withdrawn: 0, treatedAsWithdraw: 0, loops: 0, rejected: 0 };
+}
+
+/** The caller has seen that it is one of ours. */
+function familyOf({ afi }: FamilyId): Family {
+  return afi === Afi.ipv4 ? 'ipv4' : 'ipv6';
 }
 
 /** Multicast prefixes look the same and mean something else. */

@@ -308,14 +308,14 @@ export class PeerDriver {
     }
     this.#dispatch({ kind: 'message', side, message });
     if (this.#session?.side !== side) return;
-    if (message.kind === 'update') {
-      this.#onUpdate(side, message);
-    } else if (message.kind === 'route-refresh' && message.subtype === 0) {
-      // RFC 7313: the other subtypes mark the neighbour's own refreshes, or are unknown and ignored
-      const { afi, safi } = message;
-      this.#world.emit({ kind: 'refresh-requested', peer, family: { afi, safi } });
-      this.#routes.refresh({ afi, safi });
-    }
+    if (message.kind === 'update') this.#onUpdate(side, message);
+    if (message.kind !== 'route-refresh') return;
+    // RFC 7313: a mark around a refresh of the neighbour's own, a request of ours, or unknown and ignored
+    this.#received.refresh(message);
+    if (message.subtype !== 0) return;
+    const { afi, safi } = message;
+    this.#world.emit({ kind: 'refresh-requested', peer, family: { afi, safi } });
+    this.#routes.refresh({ afi, safi });
   }
 
   #onUpdate(side: Side, update: UpdateMessage): void {

@@ -25,6 +25,12 @@ function announce(prefixes: readonly string[], attributes: PathAttributes = PATH
   return update({ attributes, nlri: prefixes.map((text) => nlri(text)) });
 }
 
+function announceIpv6(prefix: string): UpdateMessage {
+  const nextHops = [address6('2001:db8::2')];
+  const mpReach = { kind: 'prefixes', ...IPV6, nextHops, nlri: [nlri(prefix)] } as const;
+  return update({ attributes: { ...PATH, mpReach } });
+}
+
 function keeping(change: Parameters<typeof negotiated>[0] = {}, maxPrefixes?: number): AdjRibIn {
   const policy = { kind: 'keep' } as const;
   const rib = new AdjRibIn(maxPrefixes === undefined ? policy : { ...policy, maxPrefixes });
@@ -85,6 +91,64 @@ describe('AdjRibIn', () => {
     rib.update(update({ attributes: { ...PATH, mpReach } }));
     rib.update(update({ attributes: { mpUnreach: { ...multicast, withdrawn: prefixes } } }));
     expect(held(rib)).to.deep.equal(['10.0.0.0/8']);
+  });
+
+  it('rejects routes of a family that was not agreed on (RFC 4760 §8)', () => {
+    const rib = keeping({ families: [IPV6] });
+    rib.update(announce(['10.0.0.0/8']));
+    expect(held(rib)).to.deep.equal([]);
+    expect(rib.counters).to.include({ announced: 1, rejected: 1 });
+  });
+
+  describe('an enhanced refresh of the neighbour (RFC 7313 §4)', () => {
+    it('takes down what was not said again between its marks, in that family only', () => {
+      const rib = keeping();
+      rib.update(announce(['10.0.0.0/8', '10.0.0.0/9', '10.0.0.0/10']));
+      rib.update(announceIpv6('2001:db8::/32'));
+      rib.refresh({ ...IPV4, subtype: 1 });
+      rib.update(announce(['10.0.0.0/8', '11.0.0.0/8']));
+      expect(held(rib), 'stale routes stand until the end').to.have.lengthOf(5);
+      rib.refresh({ ...IPV4, subtype: 2 });
+      expect(held(rib)).to.deep.equal(['10.0.0.0/8', '11.0.0.0/8', '2001:db8::/32']);
+      rib.refresh({ ...IPV4, subtype: 2 });
+      rib.refresh({ ...IPV6, subtype: 2 });
+      expect(held(rib), 'an end without a begin changes nothing').to.have.lengthOf(3);
+    });
+
+    it('starts anew with a second begin, and ends with the session', () => {
+      const rib = keeping();
+      rib.update(announce(['10.0.0.0/8', '10.0.0.0/9']));
+      rib.refresh({ ...IPV4, subtype: 1 });
+      rib.update(announce(['10.0.0.0/8']));
+      rib.refresh({ ...IPV4, subtype: 1 });
+      rib.update(announce(['10.0.0.0/9']));
+      rib.refresh({ ...IPV4, subtype: 2 });
+      expect(held(rib)).to.deep.equal(['10.0.0.0/9']);
+      rib.refresh({ ...IPV4, subtype: 1 });
+      rib.established(negotiated());
+      rib.update(announce(['10.0.0.0/9']));
+      rib.refresh({ ...IPV4, subtype: 2 });
+      expect(held(rib)).to.deep.equal(['10.0.0.0/9']);
+    });
+
+    it('is ignored before End-of-RIB where the neighbour can restart gracefully', () => {
+      const peerGracefulRestart = {
+        kind: 'graceful-restart',
+        restarting: false,
+        notification: false,
+        restartTimeSeconds: 30,
+        families: [],
+      } as const;
+      const rib = keeping({ peerGracefulRestart });
+      rib.update(announce(['10.0.0.0/8']));
+      rib.refresh({ ...IPV4, subtype: 1 });
+      rib.refresh({ ...IPV4, subtype: 2 });
+      expect(held(rib)).to.deep.equal(['10.0.0.0/8']);
+      rib.update(endOfRib(IPV4));
+      rib.refresh({ ...IPV4, subtype: 1 });
+      rib.refresh({ ...IPV4, subtype: 2 });
+      expect(held(rib)).to.deep.equal([]);
+    });
   });
 
   it('drops a path with our own AS in it, and what it replaces', () => {
