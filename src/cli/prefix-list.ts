@@ -4,15 +4,13 @@
  */
 
 import { type Prefix, parsePrefix, parsePrefixMasked } from 'bgp-ts';
+import { UsageError } from './command.ts';
 
 export interface PrefixList {
   readonly prefixes: readonly Prefix[];
   /** what was taken, but not as it stood */
   readonly warnings: readonly string[];
 }
-
-/** A line that cannot be read; its message names the place. */
-export class PrefixListError extends Error {}
 
 const MAX_WARNINGS = 5;
 
@@ -45,7 +43,7 @@ function readEntry(text: string, place: string, warnings: string[]): Prefix {
   if (exact !== undefined) return exact;
   const masked = parsePrefixMasked(text);
   if (masked === undefined) {
-    throw new PrefixListError(`${place}: '${shortened(text)}' is not an IPv4 or IPv6 prefix`);
+    throw new UsageError(`${place}: '${shortened(text)}' is not an IPv4 or IPv6 prefix`);
   }
   if (text.includes('/'))
     warnings.push(`${place}: '${text}' has bits set behind its length; they are cleared`);

@@ -1,0 +1,299 @@
+/** `herald announce` as a process in front of the scripted neighbour: exit status, what it says, and what is on the wire. */
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { NodeTcpTransport } from '../../protocol/io/node-tcp.ts';
+import { itConcurrently } from '../support/concurrently.ts';
+import { HeraldProcess } from '../support/herald-process.ts';
+import { HostRouteTable } from '../support/host-route-table.ts';
+import { type NeighbourConnection, NeighbourPort } from '../support/scripted-neighbour.ts';
+import { address } from '../support/speaker-under-test.ts';
+import {
+  KEEPALIVE,
+  notification,
+  OUR_ASN,
+  open,
+  shutdownText,
+  Type,
+  toHex,
+} from '../support/wire-bytes.ts';
+
+const SLOW = { timeoutMs: 15_000 };
+const asns = ['--peer-asn', '65001', '--asn', String(OUR_ASN)];
+
+function announce(port: number, ...more: readonly string[]): HeraldProcess {
+  return new HeraldProcess(['announce', '--peer', `127.0.0.1:${port}`, ...asns, ...more]);
+}
+
+async function withPort(test: (port: NeighbourPort) => Promise<void>): Promise<void> {
+  const port = await NeighbourPort.listen();
+  try {
+    await test(port);
+  } finally {
+    await port.close();
+  }
+}
+
+async function withFile(text: string, test: (file: string) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'herald-wire-'));
+  try {
+    const file = join(folder, 'file');
+    writeFileSync(file, text, { mode: 0o600 });
+    await test(file);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function established(port: NeighbourPort): Promise<NeighbourConnection> {
+  const neighbour = await port.accept(SLOW);
+  await neighbour.establish();
+  return neighbour;
+}
+
+async function stopsBySignal(signal: 'SIGTERM' | 'SIGINT'): Promise<void> {
+  await withPort(async (port) => {
+    const herald = announce(port.port, '--json', '--community', '65000:7', '10.1.0.0/16');
+    const neighbour = await established(port);
+    const all = neighbour.messages.map(({ body }) => toHex(body)).join(' ');
+    expect(all).to.contain('100a01').and.contain('c00804fde80007');
+    herald.kill(signal);
+    expect(toHex((await neighbour.expectMessage(Type.update)).body)).to.equal('0003100a010000');
+    const { body } = await neighbour.expectMessage(Type.notification);
+    expect(toHex(body.subarray(0, 2))).to.equal('0602');
+    expect(body[2]).to.equal(body.length - 3);
+    const text = new TextDecoder().decode(body.subarray(3));
+    expect(text).to.contain('herald').and.contain(signal);
+    expect(await neighbour.expectEnd()).to.equal('fin');
+    expect(await herald.exit()).to.deep.equal({ status: 0, signal: null });
+    expectFacts(herald, text);
+  });
+}
+
+/** every line of --json is one of the four events, with a time, in the order in which things happened */
+function expectFacts(herald: HeraldProcess, text: string): void {
+  const facts = herald.facts;
+  for (const fact of facts) {
+    expect(fact['event']).to.be.oneOf(['session', 'synced', 'notification', 'stopped']);
+    expect(new Date(String(fact['time'])).toISOString()).to.equal(fact['time']);
+  }
+  const up = facts.findIndex((fact) => fact['state'] === 'established');
+  const synced = facts.findIndex((fact) => fact['event'] === 'synced');
+  const told = facts.findIndex((fact) => fact['event'] === 'notification');
+  expect(up).to.be.within(0, synced - 1);
+  expect(facts[synced]).to.include({ routes: 1, ipv4: 1, ipv6: 0 });
+  expect(facts[told]).to.include({ direction: 'sent', code: 6, subcode: 2, text });
+  expect(synced).to.be.below(told);
+  expect(facts.at(-1)).to.include({ event: 'stopped', exitCode: 0 });
+}
+
+async function refusedByNotification(): Promise<void> {
+  await withPort(async (port) => {
+    const herald = announce(port.port, '--json', '10.1.0.0/16');
+    const neighbour = await port.accept(SLOW);
+    await neighbour.expectMessage(Type.open);
+    neighbour.send(notification(2, 2));
+    expect((await herald.exit()).status).to.equal(1);
+    expect(herald.stderr).to.match(/refused our OPEN/);
+    expect(herald.facts.at(-1)).to.include({ event: 'stopped', exitCode: 1 });
+  });
+}
+
+async function refusesTheirOpen(): Promise<void> {
+  await withPort(async (port) => {
+    const herald = announce(port.port, '10.1.0.0/16');
+    const neighbour = await port.accept(SLOW);
+    await neighbour.expectMessage(Type.open);
+    neighbour.send(open({ asn: 65099 }));
+    expect(await neighbour.expectNotification()).to.match(/^2\/2/);
+    expect((await herald.exit()).status).to.equal(1);
+    expect(herald.stderr).to.contain('65099');
+  });
+}
+
+/** Cease is no refusal of the OPEN: the router may be ready later. */
+async function triesOnAfterCease(): Promise<void> {
+  await withPort(async (port) => {
+    const herald = announce(port.port, '10.1.0.0/16');
+    const first = await port.accept(SLOW);
+    await first.expectMessage(Type.open);
+    first.send(notification(6, 5, shutdownText('')));
+    const second = await port.accept(SLOW);
+    await second.establish();
+    herald.kill('SIGTERM');
+    expect((await herald.exit()).status).to.equal(0);
+  });
+}
+
+async function connectTimeout(): Promise<void> {
+  const port = await NeighbourPort.listen();
+  const { port: number } = port;
+  await port.close();
+  const started = performance.now();
+  const herald = announce(number, '--connect-timeout', '1', '10.1.0.0/16');
+  expect((await herald.exit()).status).to.equal(1);
+  expect(performance.now() - started).to.be.within(900, 10_000);
+  expect(herald.stderr).to.contain('no session within 1 s');
+  expect(herald.stdout).to.equal('');
+}
+
+async function silentRouter(): Promise<void> {
+  await withPort(async (port) => {
+    const herald = announce(port.port, '--connect-timeout', '1.5', '10.1.0.0/16');
+    const neighbour = await port.accept(SLOW);
+    await neighbour.expectMessage(Type.open);
+    expect((await herald.exit()).status).to.equal(1);
+    expect(await neighbour.expectNotification()).to.match(/^6\/2/);
+  });
+}
+
+async function secondSignal(): Promise<void> {
+  await withPort(async (port) => {
+    const list = Array.from({ length: 60_000 }, (_, index) => {
+      return `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}/32`;
+    });
+    await withFile(list.join('\n'), async (file) => {
+      const busy = announce(port.port, '--from', file, '--prepend', '100');
+      const neighbour = await port.accept(SLOW);
+      await neighbour.expectMessage(Type.open);
+      neighbour.send(open(), KEEPALIVE);
+      await neighbour.expectKeepalive();
+      neighbour.pauseReading();
+      busy.kill('SIGTERM');
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      busy.kill('SIGTERM');
+      const started = performance.now();
+      const { status } = await busy.exit();
+      expect(status, 'as a shell tells SIGTERM').to.equal(143);
+      expect(performance.now() - started).to.be.below(2000);
+    });
+  });
+}
+
+async function passwordStaysSecret(): Promise<void> {
+  const secret = 'h1dden-w0rd';
+  const listener = await new NodeTcpTransport().listen(
+    { port: 0, address: address('127.0.0.1') },
+    (connection) => ({
+      onOpen() {},
+      onData() {
+        connection.write(open());
+        connection.write(KEEPALIVE);
+      },
+      onProgress() {},
+      onDrain() {},
+      onClose() {},
+    }),
+  );
+  listener.setPeerOptions(address('127.0.0.1'), { password: secret });
+  try {
+    await withFile(`${secret}\n`, async (file) => {
+      const herald = announce(
+        listener.local.port,
+        '--json',
+        '--password-file',
+        file,
+        '10.1.0.0/16',
+      );
+      const until = performance.now() + 10_000;
+      while (!herald.stderr.includes('is up') && performance.now() < until) {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      expect(herald.stderr, 'the key is right').to.contain('is up');
+      expect(herald.visible).to.not.contain(secret);
+      herald.kill('SIGTERM');
+      await herald.exit();
+      expect(herald.stdout + herald.stderr).to.not.contain(secret);
+    });
+  } finally {
+    await listener.close();
+  }
+}
+
+async function manyFromFile(): Promise<void> {
+  const count = 100_000;
+  const list = Array.from({ length: count }, (_, index) => {
+    return `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`;
+  });
+  await withPort((port) =>
+    withFile(`# hosts\n\n${list.join('\n')}\n`, async (file) => {
+      const herald = announce(port.port, '--json', '--from', file);
+      const table = new HostRouteTable();
+      const neighbour = await port.accept(SLOW);
+      await neighbour.expectMessage(Type.open);
+      neighbour.onMessage = ({ type, body }) => {
+        if (type === Type.update && !toHex(body).startsWith('00000006800f')) table.read(body);
+        return type !== Type.update;
+      };
+      neighbour.send(open(), KEEPALIVE);
+      await neighbour.until('all routes', () => table.routes.size === count, SLOW);
+      expect(table.updates, 'full messages').to.be.below(200);
+      herald.kill('SIGTERM');
+      await neighbour.until('all withdrawn', () => table.routes.size === 0, SLOW);
+      expect((await herald.exit()).status).to.equal(0);
+      expect(herald.facts.find((fact) => fact['event'] === 'synced')).to.include({ routes: count });
+    }),
+  );
+}
+
+/** exactly one sentence on stderr, nothing on stdout, status 2 */
+const USAGE: readonly (readonly [string, readonly string[]])[] = [
+  ['no prefix', asns.concat('--peer', '127.0.0.1:1')],
+  ['no --peer', asns.concat('10.0.0.0/8')],
+  ['no --asn', ['--peer', '127.0.0.1:1', '--peer-asn', '65001', '10.0.0.0/8']],
+  ['a host name as peer', asns.concat('--peer', 'router.example', '10.0.0.0/8')],
+  ['a port that is none', asns.concat('--peer', '127.0.0.1:70000', '10.0.0.0/8')],
+  ['AS 0', ['--peer', '127.0.0.1:1', '--peer-asn', '65001', '--asn', '0', '10.0.0.0/8']],
+  ['hold time 2', asns.concat('--peer', '127.0.0.1:1', '--hold', '2', '10.0.0.0/8')],
+  ['a prefix that is none', asns.concat('--peer', '127.0.0.1:1', '10.0.0.0/33')],
+  [
+    'a community that is none',
+    asns.concat('--peer', '127.0.0.1:1', '--community', 'x', '10.0.0.0/8'),
+  ],
+  ['an unknown flag', asns.concat('--peer', '127.0.0.1:1', '--frobnicate', '10.0.0.0/8')],
+  ['a flag without its value', asns.concat('10.0.0.0/8', '--peer')],
+  ['a file that is not there', asns.concat('--peer', '127.0.0.1:1', '--from', '/no/such/file')],
+  [
+    'a password file that is not there',
+    asns.concat('--peer', '127.0.0.1:1', '--password-file', '/no/such', '10.0.0.0/8'),
+  ],
+];
+
+async function wrongUsage(args: readonly string[]): Promise<void> {
+  const herald = new HeraldProcess(['announce', ...args]);
+  expect((await herald.exit(30_000)).status).to.equal(2);
+  expect(herald.stdout).to.equal('');
+  expect(herald.stderr).to.match(/^herald announce: [^\n]+\n$/);
+}
+
+describe('herald announce', () => {
+  itConcurrently([
+    {
+      name: 'SIGTERM: withdraws, sends Cease with a text, exits 0; --json tells it',
+      run: () => stopsBySignal('SIGTERM'),
+    },
+    { name: 'SIGINT does the same', run: () => stopsBySignal('SIGINT') },
+    { name: 'a router that refuses our OPEN: exit 1, with its reason', run: refusedByNotification },
+    { name: 'a router whose OPEN is not acceptable: 2/2 and exit 1', run: refusesTheirOpen },
+    { name: 'a router that says Cease is tried again', run: triesOnAfterCease },
+    { name: '--connect-timeout with nobody there: exit 1', run: connectTimeout },
+    {
+      name: '--connect-timeout with a router that never answers: Cease, exit 1',
+      run: silentRouter,
+    },
+  ]);
+});
+
+describe('herald announce, heavier', () => {
+  itConcurrently([
+    { name: 'a second signal ends it at once', run: secondSignal },
+    { name: 'the password is nowhere to be seen', run: passwordStaysSecret },
+    { name: '100,000 prefixes from a file, in full messages, and back', run: manyFromFile },
+  ]);
+});
+
+describe('herald announce, wrong usage: one sentence on stderr, exit 2', () => {
+  itConcurrently(USAGE.map(([name, args]) => ({ name, run: () => wrongUsage(args) })));
+});
