@@ -58,5 +58,5 @@ fuzz: setup ## 1,000,000 mutated messages through the decoder, time and memory b
 	@$(NODE) --expose-gc tools/fuzz.ts
 
 .PHONY: bench
-bench: setup build ## speed and memory side by side with BIRD, FRR, GoBGP and ExaBGP (wants root)
-	@$(NODE) test/bench/run.ts
+bench: setup build ## speed and memory beside BIRD, FRR, GoBGP, ExaBGP (wants root; BENCH=--help for options)
+	@$(NODE) test/bench/run.ts $(BENCH)

@@ -29,7 +29,12 @@ const RINGS: readonly Ring[] = [
   {
     name: 'unit',
     summary: 'codec, machines, RIB, transports: vectors, matrices, properties',
-    files: ['test/protocol/**/*.test.ts', 'test/src/**/*.test.ts', 'test/tools/**/*.test.ts'],
+    files: [
+      'test/protocol/**/*.test.ts',
+      'test/src/**/*.test.ts',
+      'test/tools/**/*.test.ts',
+      'test/bench/**/*.test.ts',
+    ],
     timeoutMs: 30_000,
   },
   {

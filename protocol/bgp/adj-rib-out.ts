@@ -22,7 +22,7 @@ const FAMILIES: readonly Family[] = ['ipv4', 'ipv6'];
 
 /** Room for a handful of routes, the usual change in a running system; the buffer grows by doubling. */
 const SMALL_BATCH = 512;
-/** What a new session gets first: small, so that the neighbour works on it while we make the rest. */
+/** What a burst begins with: small, so that the neighbour works on it while we make the rest. */
 const FIRST_BATCH = 8192;
 
 /** Finished messages, headers included, one behind the other. */
@@ -34,7 +34,7 @@ export interface Batch {
 export class AdjRibOut {
   readonly #ribs = { ipv4: new FamilyRibOut('ipv4'), ipv6: new FamilyRibOut('ipv6') };
   #view: SessionView | undefined = undefined;
-  /** nothing has been taken in this session */
+  /** nothing has been taken since the neighbour last had everything */
   #isFirst = true;
   /**
    * The last desired set, kept only while it holds path identifiers: which of them count depends on the session, so the set is
@@ -96,7 +96,6 @@ export class AdjRibOut {
   take(maxBytes: number): Batch | undefined {
     if (this.#view === undefined) return undefined;
     const room = this.#isFirst ? Math.min(maxBytes, FIRST_BATCH) : maxBytes;
-    this.#isFirst = false;
     const writer = new ByteWriter(SMALL_BATCH);
     const reserve = usualMessageLimit(this.#view.negotiated);
     let messages = 0;
@@ -104,6 +103,7 @@ export class AdjRibOut {
       messages++;
       if (writer.length + reserve > room) break;
     }
+    this.#isFirst = messages === 0;
     return messages === 0 ? undefined : { bytes: writer.finish(), messages };
   }
 

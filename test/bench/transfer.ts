@@ -3,6 +3,7 @@
  * which is itself measured, and whatever is left of it is killed before the next run.
  */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Host } from '../support/netns.ts';
 import type { Load } from './load.ts';
 import { Receiver } from './receiver.ts';
@@ -11,6 +12,7 @@ import { anchorWallClock, wallMs } from './wall-clock.ts';
 
 const fillBoundMs = 60_000;
 const emptyBoundMs = 20_000;
+const calmMs = 1000;
 const logTail = 2_000;
 
 export type Transfer = {
@@ -63,6 +65,8 @@ async function died({ processes }: StartedSender): Promise<never> {
 async function terminate(started: StartedSender, receiver: Receiver): Promise<number> {
   const [main] = started.processes;
   if (main === undefined) throw new Error('a sender without a process');
+  // A table that was filled a moment ago is still being tidied by its owner; every sender gets the same calm one.
+  await delay(calmMs);
   const sentAtMs = wallMs();
   process.kill(main.pid, 'SIGTERM');
   return (await receiver.emptied(emptyBoundMs)) - sentAtMs;
