@@ -20,6 +20,7 @@ import {
   TransportError,
 } from '../io/transport.ts';
 import { addressKey } from '../net/address.ts';
+import { checkSettings } from './check-settings.ts';
 import type { PeerStatus, SpeakerEvent } from './events.ts';
 import { PeerDriver } from './peer-driver.ts';
 import { needsNewSession, type PeerSettings } from './settings.ts';
@@ -80,9 +81,10 @@ export class Speaker {
     return () => this.#subscribers.delete(onEvent);
   }
 
-  /** idempotent: the same wishes twice send nothing */
+  /** idempotent: the same wishes twice send nothing; throws a RangeError, and does nothing, for settings that cannot be had */
   apply(desired: Desired): void {
     if (this.#stopping) return;
+    checkSettings(desired.peers.map((peer) => peer.settings));
     const wanted = new Map(desired.peers.map((peer) => [peer.settings.name, peer]));
     for (const [name, driver] of this.#peers) {
       const peer = wanted.get(name);

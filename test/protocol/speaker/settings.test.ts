@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { address, ipv4 } from '../../../protocol/net/literal.ts';
+import { checkSettings } from '../../../protocol/speaker/check-settings.ts';
 import {
   needsNewSession,
   type PeerSettings,
@@ -68,6 +69,39 @@ describe('settings of a neighbour', () => {
     ).to.equal(false);
     const inPlace = { timers: { connectRetrySeconds: 1 }, nextHop: { ipv4: ipv4('192.0.2.7') } };
     expect(needsNewSession(settings, { ...settings, ...inPlace })).to.equal(false);
+  });
+
+  it('are refused in a sentence where no OPEN could be made of them', () => {
+    const wrong: readonly (readonly [Partial<PeerSettings>, RegExp])[] = [
+      [{ localAsn: 0 }, /^neighbour r: 0 is no AS number/],
+      [{ localAsn: 2 ** 32 }, /no AS number/],
+      [{ peerAsn: 0 }, /no AS number/],
+      [{ routerId: 0 }, /no BGP identifier/],
+      [{ routerId: 1.5 }, /no BGP identifier/],
+      [{ port: 65536 }, /no port/],
+      [{ families: [] }, /no address family/],
+      [{ gracefulRestart: { restartSeconds: 4096 } }, /0 to 4095/],
+      [{ gracefulRestart: { restartSeconds: 1.5 } }, /0 to 4095/],
+      [{ role: 5 }, /no role 5/],
+      [{ timers: { holdSeconds: 1 } }, /0 \(none\) or 3 to 65535/],
+      [{ timers: { holdSeconds: 2 } }, /0 \(none\) or 3 to 65535/],
+      [{ timers: { holdSeconds: 65536 } }, /0 \(none\) or 3 to 65535/],
+      [{ timers: { holdSeconds: 4.5 } }, /0 \(none\) or 3 to 65535/],
+      [{ timers: { connectRetrySeconds: -1 } }, /connectRetrySeconds is -1/],
+      [{ timers: { delayOpenSeconds: Number.NaN } }, /delayOpenSeconds is NaN/],
+    ];
+    for (const [change, sentence] of wrong) {
+      const check = () => checkSettings([{ ...settings, ...change }]);
+      expect(check, JSON.stringify(change)).to.throw(RangeError, sentence);
+    }
+    expect(() => checkSettings([settings, settings])).to.throw(RangeError, /two of this name/);
+    const edges: readonly Partial<PeerSettings>[] = [
+      { localAsn: 2 ** 32 - 1, peerAsn: 'internal', routerId: 2 ** 32 - 1, port: 65535 },
+      { gracefulRestart: { restartSeconds: 4095 }, role: 4, families: ['ipv6'] },
+      { timers: { holdSeconds: 0, connectRetrySeconds: 0.1, sendHoldSeconds: 0 } },
+      { timers: { holdSeconds: 3, delayOpenSeconds: 0 } },
+    ];
+    for (const change of edges) checkSettings([{ ...settings, ...change }]);
   });
 
   it('ask the kernel to watch the neighbour only where no hold timer does', () => {

@@ -161,6 +161,17 @@ describe('a speaker', () => {
     expect(node.of('established')).to.have.length(1);
   });
 
+  it('throws for settings that no OPEN can carry, and has touched nothing then', async () => {
+    const lab = new Lab();
+    const { router, node } = await pair(lab);
+    const wrong = toRouter({ name: 'wrong', gracefulRestart: { restartSeconds: 5000 } });
+    const apply = () => node.speaker.apply({ peers: [{ settings: wrong, routes: [] }] });
+    expect(apply).to.throw(RangeError, /^neighbour wrong: a restart time is 0 to 4095/);
+    await lab.run(100);
+    expect(node.speaker.status().map(({ name }) => name)).to.deep.equal(['router']);
+    expect(router.table()).to.deep.equal(['198.51.100.7/32', '2001:db8:7::/48']);
+  });
+
   it('re-sends under the running session when a next hop is changed', async () => {
     const lab = new Lab();
     const { router, node } = await pair(lab);

@@ -1,0 +1,65 @@
+/**
+ * What no session could be made of, found before anything is touched: a number that OPEN has no room for, or that its RFC forbids
+ * us to send, would otherwise show only when the neighbour answers, and there as an exception in a callback. What the kernel
+ * has to say about addresses, keys and interfaces is an event of the dial, not of this.
+ */
+
+import { Role } from '../bgp/codes.ts';
+import { isUsableAsn } from '../net/asn.ts';
+import type { PeerSettings, PeerTimers } from './settings.ts';
+
+/** RFC 4724 §3: twelve bits */
+const MAX_RESTART_SECONDS = 4095;
+const ROLES: readonly number[] = Object.values(Role);
+
+/** Throws a RangeError with one sentence if these neighbours cannot be had as they are. */
+export function checkSettings(peers: readonly PeerSettings[]): void {
+  const names = new Set<string>();
+  for (const settings of peers) {
+    const { name } = settings;
+    const problem = names.has(name) ? 'there are two of this name' : problemOf(settings);
+    if (problem !== undefined) throw new RangeError(`neighbour ${name}: ${problem}`);
+    names.add(name);
+  }
+}
+
+function problemOf(settings: PeerSettings): string | undefined {
+  return identityProblem(settings) ?? capabilityProblem(settings) ?? timerProblem(settings.timers);
+}
+
+function identityProblem({ localAsn, peerAsn, routerId, port }: PeerSettings): string | undefined {
+  // RFC 7607 §2
+  if (!isUsableAsn(localAsn)) return `${localAsn} is no AS number to have`;
+  if (typeof peerAsn === 'number' && !isUsableAsn(peerAsn)) return `${peerAsn} is no AS number`;
+  // RFC 6286 §2.1
+  if (!isWhole(routerId, 1, 0xffffffff)) return `${routerId} is no BGP identifier`;
+  if (port !== undefined && !isWhole(port, 1, 0xffff)) return `${port} is no port`;
+  return undefined;
+}
+
+function capabilityProblem(settings: PeerSettings): string | undefined {
+  const { families, gracefulRestart, role } = settings;
+  if (families?.length === 0) return 'it has no address family';
+  const restart = gracefulRestart?.restartSeconds;
+  if (restart !== undefined && !isWhole(restart, 0, MAX_RESTART_SECONDS)) {
+    return `a restart time is 0 to ${MAX_RESTART_SECONDS} whole seconds, not ${restart}`;
+  }
+  if (role !== undefined && !ROLES.includes(role)) return `there is no role ${role}`;
+  return undefined;
+}
+
+function timerProblem(timers: PeerTimers = {}): string | undefined {
+  const { holdSeconds, ...others } = timers;
+  // RFC 4271 §4.2
+  if (holdSeconds !== undefined && holdSeconds !== 0 && !isWhole(holdSeconds, 3, 0xffff)) {
+    return `a hold time is 0 (none) or 3 to 65535 whole seconds, not ${holdSeconds}`;
+  }
+  for (const [timer, seconds] of Object.entries(others)) {
+    if (!(seconds >= 0 && Number.isFinite(seconds))) return `${timer} is ${seconds}`;
+  }
+  return undefined;
+}
+
+function isWhole(value: number, low: number, high: number): boolean {
+  return Number.isInteger(value) && value >= low && value <= high;
+}
