@@ -16,3 +16,12 @@ export function describeDown(reason: DownReason): string {
       return 'stopped';
   }
 }
+
+/**
+ * With a key, silence has a likely reason that nobody else will name: the neighbour's kernel drops what is signed with
+ * another key and answers nothing (RFC 2385 §2).
+ */
+export function nameLikelyReason(reason: DownReason, hasPassword: boolean): DownReason {
+  if (!hasPassword || reason.kind !== 'disconnected') return reason;
+  return { ...reason, detail: `${reason.detail} (is the TCP-MD5 key the same on both sides?)` };
+}

@@ -36,7 +36,7 @@ import type {
   Endpoint,
   Transport,
 } from '../io/transport.ts';
-import { describeDown } from './describe-down.ts';
+import { describeDown, nameLikelyReason } from './describe-down.ts';
 import type { PeerSpeakerEvent, PeerStatus } from './events.ts';
 import { sessionNextHops } from './next-hops.ts';
 import { notificationFacts } from './notification-facts.ts';
@@ -388,7 +388,9 @@ export class PeerDriver {
       this.#tally.keepReceived(this.#received.counters);
       this.#received.down();
     }
-    const { wasEstablished, reason } = action;
+    const { wasEstablished } = action;
+    const hasKey = this.#settings.password !== undefined;
+    const reason = wasEstablished ? action.reason : nameLikelyReason(action.reason, hasKey);
     if (reason.kind !== 'stopped') this.#lastError = describeDown(reason);
     this.#world.emit({ kind: 'down', peer: this.#settings.name, wasEstablished, reason });
   }
