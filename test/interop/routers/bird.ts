@@ -292,6 +292,7 @@ function renderNeighbour(config: RouterConfig, neighbour: Neighbour, index: numb
     '  connect delay time 0;',
     '  error wait time 1, 1;',
     '  error forget time 1;',
+    '  enable extended messages on;',
     neighbour.isTwoOctet === true && '  enable as4 off;',
     `  graceful restart ${gracefulRestart(neighbour)};`,
     ...neighbour.families.map((family) => renderChannel(family, neighbour)),

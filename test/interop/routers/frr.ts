@@ -150,7 +150,7 @@ export class Frr implements Router {
       return undefined;
     }
     const numbers = /^(..)(..)$/.exec(text(field(value, 'lastErrorCodeSubcode')));
-    const said = optionalText(field(value, 'lastShutdownDescription'));
+    const said = unescapeHex(optionalText(field(value, 'lastShutdownDescription')));
     return {
       shown,
       ...(numbers === null
@@ -186,6 +186,13 @@ export class Frr implements Router {
     if (this.#config === undefined) throw new Error('the router was never started');
     return this.#config;
   }
+}
+
+/** FRR shows octets above 127 of a text as `\xc3`. */
+function unescapeHex(shown: string | undefined): string | undefined {
+  return shown?.replaceAll(/(?:\\x[0-9a-f]{2})+/g, (octets) =>
+    Buffer.from(octets.replaceAll('\\x', ''), 'hex').toString(),
+  );
 }
 
 export function parseFrrRoutes(table: unknown): Route[] {

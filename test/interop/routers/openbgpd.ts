@@ -153,8 +153,20 @@ export class Openbgpd implements Router {
   }
 
   async #json(...args: readonly string[]): Promise<unknown> {
-    return parseJson(await this.#ask('-j', ...args));
+    return parseJson(unescapeOctal(await this.#ask('-j', ...args)));
   }
+}
+
+/** bgpctl writes octets above 127 as `\303`, which is no JSON. */
+function unescapeOctal(json: string): string {
+  return json.replaceAll(/(?:\\[0-3][0-7]{2})+/g, (octets) =>
+    Buffer.from(
+      octets
+        .split('\\')
+        .slice(1)
+        .map((digits) => Number.parseInt(digits, 8)),
+    ).toString(),
+  );
 }
 
 const isLearnt = (path: unknown) => field(path, 'neighbor', 'description') !== 'LOCAL';

@@ -1,0 +1,43 @@
+/**
+ * The only place where a cell of the interop table may be excused, at most ten times. Each entry quotes the router's own
+ * manual as Debian installs it; a test looks the sentence up in that file, and fails on an entry that no cell uses.
+ */
+
+import type { RouterKind } from './routers/router.ts';
+
+export type NotApplicable = {
+  readonly router: RouterKind;
+  readonly row: string;
+  readonly reason: string;
+  readonly quote: string;
+  /** The file that holds the quote, gzipped or not. */
+  readonly source: string;
+};
+
+export const mostNotApplicable = 10;
+
+export const notApplicable: readonly NotApplicable[] = [
+  {
+    router: 'gobgp',
+    row: 'route refresh asked by the router',
+    reason:
+      'its soft reset runs the import policy over the routes it has and sends no ROUTE-REFRESH.',
+    quote:
+      'When you change an import policy and reset the inbound routing table (aka soft reset in), a withdraw for a route rejected by the latest import policies will be sent to peers.',
+    source: '/usr/share/doc/gobgpd/policy.md.gz',
+  },
+  {
+    router: 'gobgp',
+    row: 'two-octet neighbour: AS_TRANS and AS4_PATH',
+    reason: 'no setting turns the capability off; it is in every OPEN.',
+    quote: 'BGP_CAP_FOUR_OCTET_AS_NUMBER: advertised and received',
+    source: '/usr/share/doc/gobgpd/graceful-restart.md.gz',
+  },
+  {
+    router: 'exabgp',
+    row: 'graceful restart of ours: stale routes kept',
+    reason: 'it has no table in which a route could be stale: messages are printed and forgotten.',
+    quote: 'can also print received BGP messages into readable plain text or JSON formatted text.',
+    source: '/usr/share/man/man1/exabgp.1.gz',
+  },
+];
