@@ -24,7 +24,7 @@ import { CONTEXTS, generatedSeeds, type Seed, vectorSeeds } from './fuzz-seeds.t
 export interface CampaignOptions {
   readonly seed: number;
   /** called before each message: a watchdog sees from it that we are alive, and what was read when we were not */
-  readonly onMessage?: (index: number, bytes: Uint8Array) => void;
+  readonly onMessage?: (index: number, bytes: Uint8Array, context: CodecContext) => void;
   readonly onProgress?: (done: number, counts: Counts) => void;
 }
 
@@ -76,7 +76,7 @@ export class Campaign {
       const lender = this.#random.pick(this.#seeds);
       const context = this.#random.chance(75) ? seed.context : this.#random.pick(CONTEXTS);
       const bytes = mutate(seed.bytes, this.#random, lender.bytes);
-      this.#options.onMessage?.(this.#done, bytes);
+      this.#options.onMessage?.(this.#done, bytes, context);
       this.#runOne(bytes, context);
       if ((this.#done + 1) % PROGRESS_EVERY === 0) {
         this.#options.onProgress?.(this.#done + 1, this.#counts);

@@ -6,11 +6,12 @@
 import { getHeapStatistics } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Campaign, type CampaignResult, type Counts } from './fuzz-campaign.ts';
+import { CONTEXTS } from './fuzz-seeds.ts';
 
 export interface WorkerInput {
   readonly seed: number;
   readonly count: number;
-  /** index of the message at hand, its length, its octets */
+  /** of the message at hand: its index, its length, its context (see CONTEXTS); then its octets */
   readonly shared: SharedArrayBuffer;
 }
 
@@ -24,7 +25,7 @@ export type WorkerReport =
     };
 
 export const WARM_UP = 10_000;
-export const SHARED_HEADER = 8;
+export const SHARED_HEADER = 12;
 
 function heapBytes(): number {
   // twice: the first collection may only queue what finalizers hold
@@ -34,13 +35,14 @@ function heapBytes(): number {
 }
 
 function run(input: WorkerInput): void {
-  const header = new Int32Array(input.shared, 0, 2);
+  const header = new Int32Array(input.shared, 0, 3);
   const octets = new Uint8Array(input.shared, SHARED_HEADER);
   const campaign = new Campaign({
     seed: input.seed,
-    onMessage: (index, bytes) => {
+    onMessage: (index, bytes, context) => {
       octets.set(bytes);
       Atomics.store(header, 1, bytes.length);
+      Atomics.store(header, 2, CONTEXTS.indexOf(context));
       Atomics.store(header, 0, index);
     },
     onProgress: (done, counts) => report({ kind: 'progress', done, counts }),

@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { formatHex, PLAIN_CONTEXT } from 'bgp-ts';
 import type { Counts, Crash } from './fuzz-campaign.ts';
-import { VECTOR_FOLDER } from './fuzz-seeds.ts';
+import { CONTEXTS, VECTOR_FOLDER } from './fuzz-seeds.ts';
 import { SHARED_HEADER, WARM_UP, type WorkerInput, type WorkerReport } from './fuzz-worker.ts';
 
 const DEFAULT_SEED = 4271;
@@ -27,14 +27,14 @@ type Outcome =
   | { readonly kind: 'done'; readonly done: Done }
   | { readonly kind: 'hang'; readonly crash: Crash };
 
-function readOptions(): { readonly seed: number; readonly count: number } {
+function readOptions(): { readonly seed: number; readonly count: number } | undefined {
   const { values } = parseArgs({
     options: { seed: { type: 'string' }, count: { type: 'string' } },
   });
   const seed = Number(values.seed ?? DEFAULT_SEED);
   const count = Number(values.count ?? DEFAULT_COUNT);
   if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(count) || count < 1) {
-    throw new Error('--seed and --count want whole numbers');
+    return undefined;
   }
   return { seed, count };
 }
@@ -44,7 +44,7 @@ function runWatched(seed: number, count: number): Promise<Outcome> {
   const shared = new SharedArrayBuffer(SHARED_HEADER + 2 * 65536);
   const workerData: WorkerInput = { seed, count, shared };
   const worker = new Worker(new URL('./fuzz-worker.ts', import.meta.url), { workerData });
-  const header = new Int32Array(shared, 0, 2);
+  const header = new Int32Array(shared, 0, 3);
   return new Promise((resolve, reject) => {
     let lastIndex = -1;
     const watchdog = setInterval(() => {
@@ -53,7 +53,8 @@ function runWatched(seed: number, count: number): Promise<Outcome> {
         const octets = new Uint8Array(shared, SHARED_HEADER, Atomics.load(header, 1));
         const what = `no answer within ${HANG_MS} ms`;
         settle(() => {
-          const crash = { index, hex: formatHex(octets), context: PLAIN_CONTEXT, what };
+          const context = CONTEXTS[Atomics.load(header, 2)] ?? PLAIN_CONTEXT;
+          const crash = { index, hex: formatHex(octets), context, what };
           resolve({ kind: 'hang', crash });
         });
       }
@@ -118,8 +119,12 @@ function summary(counts: Counts): void {
 const megabytes = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(1)} MB`;
 
 async function main(): Promise<number> {
-  const { seed, count } = readOptions();
-  if (globalThis.gc === undefined) throw new Error('start node with --expose-gc');
+  const options = readOptions();
+  if (options === undefined || globalThis.gc === undefined) {
+    process.stderr.write('usage: node --expose-gc tools/fuzz.ts [--seed N] [--count N]\n');
+    return 2;
+  }
+  const { seed, count } = options;
   say(`fuzz: seed ${seed}, ${count.toLocaleString('en')} messages`);
   const started = performance.now();
   const outcome = await runWatched(seed, count);
