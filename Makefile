@@ -22,7 +22,7 @@ check: setup ## check types
 
 .PHONY: lint
 lint: setup ## lint, format and import directions, nothing changed
-	@$(BIN)/biome check --error-on-warnings
+	@timeout 300 $(BIN)/biome check --error-on-warnings
 
 .PHONY: format
 format: setup ## format and fix what can be fixed
