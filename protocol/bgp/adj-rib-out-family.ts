@@ -19,7 +19,6 @@ import { includesFamily, sessionAttributes } from './pack.ts';
 import type { DestinationSource, NlriFormat } from './pack-messages.ts';
 import {
   prepareAttributes,
-  RefreshSubtype,
   usualMessageLimit,
   writeAnnouncement,
   writeEndOfRib,
@@ -27,6 +26,7 @@ import {
   writeWithdrawal,
 } from './pack-messages.ts';
 import type { Route, RouteAttributes } from './route.ts';
+import { RefreshSubtype } from './route-refresh.ts';
 
 /** The neighbour holds something for the prefix, and whatever is wanted has to be said again. */
 const STALE = new Bucket({});

@@ -197,9 +197,6 @@ export function writeEndOfRib(writer: ByteWriter, family: Family): void {
   closeMessage(writer, start);
 }
 
-/** RFC 7313 §3.2: 1 opens and 2 closes the new statement of a family's routes. */
-export const RefreshSubtype = { request: 0, begin: 1, end: 2 } as const;
-
 export function writeRefreshMark(writer: ByteWriter, family: Family, subtype: number): void {
   const { afi, safi } = familyId(family);
   const start = openMessage(writer, MessageType.routeRefresh);

@@ -7,15 +7,16 @@ const DEAD_AFTER_MS = 60_000;
 const PROBE_AFTER_SECONDS = 20;
 
 /**
- * With a hold time the session watches itself, and TCP_USER_TIMEOUT would cut a neighbour that merely closed its window for
- * a while (the kernel counts zero-window probes too). Without one (hold time 0) only the kernel can notice a dead neighbour.
+ * Kernel keepalives cost nothing and end a session that nobody else watches: hold time 0 may also be the neighbour's wish.
+ * TCP_USER_TIMEOUT is for our own hold time 0 only. With a hold time it would cut a neighbour that merely closed its window for a
+ * while (the kernel counts zero-window probes too), which is for the send hold timer to judge.
  */
 export function socketOptions(settings: PeerSettings): SocketOptions {
-  const isUnwatched = settings.timers?.holdSeconds === 0;
   return {
     ...(settings.password === undefined ? {} : { password: settings.password }),
     ...(settings.ttl === undefined ? {} : { ttl: settings.ttl }),
-    ...(isUnwatched ? { userTimeoutMs: DEAD_AFTER_MS, keepAliveSeconds: PROBE_AFTER_SECONDS } : {}),
+    keepAliveSeconds: PROBE_AFTER_SECONDS,
+    ...(settings.timers?.holdSeconds === 0 ? { userTimeoutMs: DEAD_AFTER_MS } : {}),
   };
 }
 

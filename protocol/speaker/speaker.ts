@@ -5,6 +5,7 @@
  * The speaker dials, and listens where it is told to. A port that is taken is an event and a retry; dialling goes on.
  */
 
+import type { ReceivedRoute } from '../bgp/adj-rib-in.ts';
 import { CeaseSubcode } from '../bgp/codes.ts';
 import type { Route } from '../bgp/route.ts';
 import type { Clock, Timer } from '../io/clock.ts';
@@ -94,6 +95,11 @@ export class Speaker {
       }
     }
     for (const peer of wanted.values()) this.#applyPeer(peer);
+  }
+
+  /** what this neighbour has announced; empty unless its settings say `inbound: { kind: 'keep' }` */
+  receivedRoutes(peer: string): readonly ReceivedRoute[] {
+    return [...(this.#peers.get(peer)?.receivedRoutes() ?? [])];
   }
 
   status(): readonly PeerStatus[] {

@@ -104,8 +104,8 @@ describe('settings of a neighbour', () => {
     for (const change of edges) checkSettings([{ ...settings, ...change }]);
   });
 
-  it('ask the kernel to watch the neighbour only where no hold timer does', () => {
-    expect(socketOptions(settings)).to.deep.equal({});
+  it('ask the kernel for keepalives always, and to give up only where no hold timer does', () => {
+    expect(socketOptions(settings)).to.have.keys('keepAliveSeconds');
     const unwatched = socketOptions({ ...settings, timers: { holdSeconds: 0 } });
     expect(unwatched).to.have.keys('userTimeoutMs', 'keepAliveSeconds');
   });

@@ -290,6 +290,8 @@ describe('a speaker', () => {
     });
     await lab.run(100);
     expect(router.peer('node').routesHeld).to.equal(2);
+    const kept = router.speaker.receivedRoutes('node').map((route) => formatPrefix(route.prefix));
+    expect(kept).to.deep.equal(['10.0.0.1/32', '10.0.0.2/32']);
     node.speaker.apply({
       peers: [
         { settings: toRouter(), routes: routes('10.0.0.1/32', '10.0.0.2/32', '10.0.0.3/32') },
