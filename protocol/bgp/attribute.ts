@@ -70,13 +70,18 @@ function decodeOne(d: Decoding, flags: number, start: number, end: number): void
   d.row = row;
   if (d.isRepeated(d.code)) repeated(d);
   else if (row === undefined) keepUnknown(d, flags, start);
-  else if (((flags ^ row.flags) & KIND_FLAGS) !== 0) wrongFlags(d, row, flags);
   else if (row.internalOnly === true && d.context.internal === false) {
+    // RFC 7606 §7.5, §7.9, §7.10: dropped whatever it looks like
     d.discard(
       UpdateSubcode.attributeFlags,
       `${attributeName(row.code)}: not valid from an external neighbour`,
     );
-  } else row.decode(d, start, end);
+  } else if (((flags ^ row.flags) & KIND_FLAGS) === 0) row.decode(d, start, end);
+  else {
+    wrongFlags(d, row, flags);
+    // the routes in it are to be treated as withdrawn too, so they have to be read
+    if (row.onFault === 'reset') row.decode(d, start, end);
+  }
 }
 
 /** The list ends inside an attribute (RFC 7606 §4): the routes can still be found, unless they were in this very one. */
@@ -104,13 +109,9 @@ function repeated(d: Decoding): void {
   d.discard(UpdateSubcode.malformedAttributeList, detail);
 }
 
-/**
- * RFC 7606 §3 c: treat-as-withdraw unless the attribute's own RFC says otherwise, and not where it holds the routes
- * themselves (§5.3).
- */
+/** RFC 7606 §3 c: treat-as-withdraw unless the attribute's own RFC says otherwise. */
 function wrongFlags(d: Decoding, row: AttributeRow, flags: number): void {
   const detail = `${attributeName(row.code)}: flags 0x${flags.toString(16).padStart(2, '0')} conflict with its type`;
-  if (row.onFault === 'reset') d.reset(UpdateSubcode.attributeFlags, detail);
   if (row.discardOnFlags === true) d.discard(UpdateSubcode.attributeFlags, detail);
   else d.withdraw(UpdateSubcode.attributeFlags, detail);
 }

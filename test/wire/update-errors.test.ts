@@ -322,6 +322,12 @@ const DISCARDED: readonly Discarded[] = [
     absent: 'localPref',
   },
   {
+    name: 'LOCAL_PREF from an external neighbour, with wrong flags (§7.5)',
+    bad: [attribute(0xc0, 5, u32(100))],
+    attribute: 5,
+    absent: 'localPref',
+  },
+  {
     name: 'ORIGINATOR_ID from an external neighbour (§7.9)',
     bad: [attribute(0x80, 9, u32(1))],
     attribute: 9,

@@ -78,13 +78,13 @@ const LINES: Readonly<Record<keyof typeof AttributeCode, Line>> = {
     code: 14,
     good: `00020110${V6}002020010db8`,
     bad: `00020110${V6}00ff20010db8`,
-    cells: ['accept', 'accept', 'reset', 'reset', 'accept', 'reset', 'reset', 'reset', 'reset'],
+    cells: ['accept', 'accept', w, 'reset', 'accept', 'reset', 'reset', 'reset', 'reset'],
   },
   mpUnreach: {
     code: 15,
     good: '0002012020010db8',
     bad: '000201ff20010db8',
-    cells: ['accept', 'accept', 'reset', 'reset', 'accept', 'reset', 'reset', 'reset', 'reset'],
+    cells: ['accept', 'accept', w, 'reset', 'accept', 'reset', 'reset', 'reset', 'reset'],
   },
   extendedCommunities: {
     code: 16,
