@@ -9,7 +9,7 @@ import { release } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import { startCapture } from '../support/capture.ts';
+import { Capture } from '../support/capture.ts';
 import { createLab } from '../support/netns.ts';
 import { run } from '../support/process.ts';
 import { inspectCapture } from './cell.ts';
@@ -101,12 +101,11 @@ describe('interop', function () {
     const lab = createLab('malformed');
     try {
       const host = await lab.host('ours', { forward: false });
-      const capture = await startCapture(host, 'lo');
+      const capture = new Capture(host, 'lo');
       const path = join(host.folder, 'update.hex');
       // An UPDATE whose ORIGIN attribute claims 9 octets and has 1.
       const update = `${'ff '.repeat(16)}00 1b 02 00 00 00 04 40 01 09 00`;
       writeFileSync(path, `0000 ${update}\n`);
-      await capture.stop();
       const from = ['-q', '-T', '40000,179', '-4', '10.0.0.1,10.0.0.2'];
       await run('text2pcap', [...from, path, capture.path]);
       const { complaints } = await inspectCapture(capture, 'ip.src == 10.0.0.1');

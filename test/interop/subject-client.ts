@@ -40,7 +40,8 @@ export class Subject {
     ]);
     const log = join(host.folder, 'subject.log');
     this.#child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'] });
-    this.#ended = new Promise((resolve) => this.#child.once('exit', () => resolve()));
+    // Not `exit`: the last answer may still be on its way then.
+    this.#ended = new Promise((resolve) => this.#child.once('close', () => resolve()));
     this.#child.stdin?.on('error', () => undefined);
     this.#child.stderr?.on('data', (chunk: Uint8Array) => {
       this.#complaints += Buffer.from(chunk).toString('utf8');
