@@ -25,6 +25,9 @@ import {
   TransportError,
 } from './transport.ts';
 
+/** a longer one fires at once */
+const LONGEST_DELAY_MS = 2 ** 31 - 1;
+
 type Phase = 'connecting' | 'open' | 'closing' | 'aborted' | 'closed';
 
 export interface NodeConnectionOptions {
@@ -93,10 +96,13 @@ export class NodeConnection implements Connection {
 
   /** The dial fails with TIMEOUT unless it is through within this time. */
   limitConnectTime(connectTimeoutMs: number): void {
-    this.#timer = setTimeout(() => {
-      const doing = `cannot connect to ${formatEndpoint(this.remote)}`;
-      this.fail(new TransportError('TIMEOUT', `${doing}: no answer in ${connectTimeoutMs} ms`));
-    }, connectTimeoutMs);
+    this.#timer = setTimeout(
+      () => {
+        const doing = `cannot connect to ${formatEndpoint(this.remote)}`;
+        this.fail(new TransportError('TIMEOUT', `${doing}: no answer in ${connectTimeoutMs} ms`));
+      },
+      Math.min(connectTimeoutMs, LONGEST_DELAY_MS),
+    );
   }
 
   /** Ends the connection with this as the reason that `onClose` gives. */

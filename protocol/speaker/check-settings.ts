@@ -54,6 +54,8 @@ function timerProblem(timers: PeerTimers = {}): string | undefined {
   if (holdSeconds !== undefined && holdSeconds !== 0 && !isWhole(holdSeconds, 3, 0xffff)) {
     return `a hold time is 0 (none) or 3 to 65535 whole seconds, not ${holdSeconds}`;
   }
+  // a pause of nothing is a flood of SYNs towards a neighbour that refuses them
+  if (others.connectRetrySeconds === 0) return 'connectRetrySeconds is 0';
   for (const [timer, seconds] of Object.entries(others)) {
     if (!(seconds >= 0 && Number.isFinite(seconds))) return `${timer} is ${seconds}`;
   }

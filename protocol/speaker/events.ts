@@ -67,7 +67,7 @@ export type PeerSpeakerEvent =
 export type ListenEvent =
   | { readonly kind: 'listening'; readonly local: Endpoint }
   | { readonly kind: 'listen-failed'; readonly error: TransportError; readonly retryInMs: number }
-  /** a connection was dropped as it came: GTSM, an option that could not be set, no descriptor left */
+  /** a connection was dropped as it came, or will be: GTSM, an option that could not be set, no descriptor left */
   | { readonly kind: 'accept-failed'; readonly error: TransportError }
   /** a connection from an address that is no neighbour's, or whose session does not accept */
   | { readonly kind: 'connection-refused'; readonly remote: Endpoint };

@@ -29,13 +29,7 @@ import type {
 import type { Clock } from '../io/clock.ts';
 import type { InterfaceAddresses } from '../io/interface-addresses.ts';
 import type { Random } from '../io/random.ts';
-import type {
-  Connection,
-  ConnectionHandlers,
-  DialOptions,
-  Endpoint,
-  Transport,
-} from '../io/transport.ts';
+import type { Connection, ConnectionHandlers, Endpoint, Transport } from '../io/transport.ts';
 import { describeDown, nameLikelyReason } from './describe-down.ts';
 import type { PeerSpeakerEvent, PeerStatus } from './events.ts';
 import { sessionNextHops } from './next-hops.ts';
@@ -170,13 +164,16 @@ export class PeerDriver {
     this.#events.push(event);
     if (this.#isDispatching) return;
     this.#isDispatching = true;
-    for (let next = this.#events.shift(); next !== undefined; next = this.#events.shift()) {
-      const { state, actions } = stepPeer(this.#machine, next, this.#config);
-      this.#machine = state;
-      for (const action of actions) this.#execute(action);
-      this.#noteTransition();
+    try {
+      for (let next = this.#events.shift(); next !== undefined; next = this.#events.shift()) {
+        const { state, actions } = stepPeer(this.#machine, next, this.#config);
+        this.#machine = state;
+        for (const action of actions) this.#execute(action);
+        this.#noteTransition();
+      }
+    } finally {
+      this.#isDispatching = false;
     }
-    this.#isDispatching = false;
     this.#checkIdle();
   }
 
@@ -235,7 +232,7 @@ export class PeerDriver {
 
   #dial(): void {
     const wire = this.#newWire('out');
-    const options: DialOptions = dialOptions(this.#settings, this.#config.connectRetrySeconds);
+    const options = dialOptions(this.#settings, this.#config.connectRetrySeconds);
     wire.attach(this.#world.transport.dial(options, wire));
   }
 
@@ -396,7 +393,7 @@ export class PeerDriver {
   }
 
   #isIdle(): boolean {
-    return this.#state === 'idle' && this.#leaving.size === 0;
+    return !this.#isDispatching && this.#state === 'idle' && this.#leaving.size === 0;
   }
 
   #checkIdle(): void {

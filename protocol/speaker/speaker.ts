@@ -9,6 +9,7 @@ import type { ReceivedRoute } from '../bgp/adj-rib-in.ts';
 import { CeaseSubcode } from '../bgp/codes.ts';
 import type { Route } from '../bgp/route.ts';
 import type { Clock, Timer } from '../io/clock.ts';
+import { unmapAddress } from '../io/endpoint.ts';
 import type { InterfaceAddresses } from '../io/interface-addresses.ts';
 import type { Random } from '../io/random.ts';
 import {
@@ -63,6 +64,11 @@ export class Speaker {
   /** neighbours that were removed and are still saying goodbye */
   readonly #leaving = new Set<Promise<void>>();
   readonly #subscribers = new Set<(event: SpeakerEvent) => void>();
+  /** addresses whose options the listener could not be given: who comes from there would come without the key */
+  readonly #unguarded = new Set<string>();
+  /** the wishes that came last and have not been looked at yet */
+  #wishes: readonly DesiredPeer[] | undefined;
+  #isApplying = false;
   #listener: Listener | undefined;
   #listenTimer: Timer | undefined;
   #stopping = false;
@@ -82,19 +88,25 @@ export class Speaker {
     return () => this.#subscribers.delete(onEvent);
   }
 
-  /** idempotent: the same wishes twice send nothing; throws a RangeError, and does nothing, for settings that cannot be had */
+  /**
+   * Idempotent: the same wishes twice send nothing. Throws a RangeError, and does nothing, for settings that cannot be had. What is
+   * wished from within an event replaces what is being applied.
+   */
   apply(desired: Desired): void {
     if (this.#stopping) return;
     checkSettings(desired.peers.map((peer) => peer.settings));
-    const wanted = new Map(desired.peers.map((peer) => [peer.settings.name, peer]));
-    for (const [name, driver] of this.#peers) {
-      const peer = wanted.get(name);
-      if (peer === undefined) this.#remove(driver, CeaseSubcode.peerDeconfigured);
-      else if (needsNewSession(driver.settings, peer.settings)) {
-        this.#remove(driver, CeaseSubcode.otherConfigurationChange);
-      }
+    this.#wishes = desired.peers.map(({ settings, routes }) => ({
+      settings: own(settings),
+      routes,
+    }));
+    if (this.#isApplying) return;
+    this.#isApplying = true;
+    try {
+      while (this.#wishes !== undefined && !this.#stopping) this.#applyLatest(this.#wishes);
+    } finally {
+      this.#isApplying = false;
+      this.#wishes = undefined;
     }
-    for (const peer of wanted.values()) this.#applyPeer(peer);
   }
 
   /** what this neighbour has announced; empty unless its settings say `inbound: { kind: 'keep' }` */
@@ -124,6 +136,25 @@ export class Speaker {
     await this.#listener?.close();
   }
 
+  /** every step may tell an event, and whoever hears it may wish for something else, or stop us */
+  #applyLatest(wishes: readonly DesiredPeer[]): void {
+    this.#wishes = undefined;
+    const isOutdated = () => this.#wishes !== undefined || this.#stopping;
+    const wanted = new Map(wishes.map((peer) => [peer.settings.name, peer]));
+    for (const [name, driver] of this.#peers) {
+      if (isOutdated()) return;
+      const peer = wanted.get(name);
+      if (peer === undefined) this.#remove(driver, CeaseSubcode.peerDeconfigured);
+      else if (needsNewSession(driver.settings, peer.settings)) {
+        this.#remove(driver, CeaseSubcode.otherConfigurationChange);
+      }
+    }
+    for (const peer of wishes) {
+      if (isOutdated()) return;
+      this.#applyPeer(peer);
+    }
+  }
+
   #applyPeer(peer: DesiredPeer): void {
     const driver = this.#peers.get(peer.settings.name);
     if (driver !== undefined) {
@@ -136,9 +167,7 @@ export class Speaker {
     const world = { clock, random, transport, interfaceAddresses, emit };
     const added = new PeerDriver(peer.settings, world, restarting === true);
     this.#peers.set(peer.settings.name, added);
-    if (accepts(peer.settings)) {
-      this.#listener?.setPeerOptions(peer.settings.address, socketOptions(peer.settings));
-    }
+    this.#setListenOptions(peer.settings);
     added.setRoutes(peer.routes);
     added.start();
   }
@@ -153,13 +182,30 @@ export class Speaker {
 
   #forgetListenOptions(gone: PeerSettings): void {
     if (!accepts(gone)) return;
-    this.#listener?.clearPeerOptions(gone.address);
+    this.#guard(gone, (listener) => listener.clearPeerOptions(gone.address));
     // another neighbour on the same address (other port, other source) keeps its key
     for (const { settings } of this.#peers.values()) {
-      const isSame = addressKey(settings.address) === addressKey(gone.address);
-      if (isSame && accepts(settings)) {
-        this.#listener?.setPeerOptions(settings.address, socketOptions(settings));
-      }
+      if (addressKey(settings.address) === addressKey(gone.address))
+        this.#setListenOptions(settings);
+    }
+  }
+
+  #setListenOptions(settings: PeerSettings): void {
+    if (!accepts(settings)) return;
+    const options = socketOptions(settings);
+    this.#guard(settings, (listener) => listener.setPeerOptions(settings.address, options));
+  }
+
+  /** What cannot be had is one neighbour's trouble: it is told, and nobody comes in from there until it can. */
+  #guard({ address }: PeerSettings, change: (listener: Listener) => void): void {
+    if (this.#listener === undefined) return;
+    try {
+      change(this.#listener);
+      this.#unguarded.delete(addressKey(address));
+    } catch (error) {
+      if (!(error instanceof TransportError)) throw error;
+      this.#unguarded.add(addressKey(address));
+      this.#emit({ kind: 'accept-failed', error });
     }
   }
 
@@ -171,12 +217,11 @@ export class Speaker {
       );
       if (this.#stopping) return await listener.close();
       this.#listener = listener;
-      for (const { settings } of this.#peers.values()) {
-        if (accepts(settings)) listener.setPeerOptions(settings.address, socketOptions(settings));
-      }
+      for (const { settings } of this.#peers.values()) this.#setListenOptions(settings);
       this.#emit({ kind: 'listening', local: listener.local });
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
+      if (this.#stopping) return;
       this.#emit({ kind: 'listen-failed', error, retryInMs: LISTEN_RETRY_MS });
       this.#listenTimer = this.#options.clock.startTimer(LISTEN_RETRY_MS, () => {
         void this.#listen(options);
@@ -185,19 +230,29 @@ export class Speaker {
   }
 
   #accept(connection: Connection): ConnectionHandlers | undefined {
-    const from = addressKey(connection.remote.address);
+    const { remote } = connection;
+    const isGuarded = !this.#unguarded.has(addressKey(remote.address));
     for (const driver of this.#peers.values()) {
       const { settings } = driver;
-      if (!accepts(settings) || addressKey(settings.address) !== from) continue;
+      if (!isGuarded || !accepts(settings) || !isFrom(remote, settings)) continue;
       const handlers = driver.accept(connection);
       if (handlers !== undefined) return handlers;
     }
-    this.#emit({ kind: 'connection-refused', remote: connection.remote });
+    this.#emit({ kind: 'connection-refused', remote });
     return undefined;
   }
 
   #emit(event: SpeakerEvent): void {
-    for (const subscriber of this.#subscribers) subscriber(event);
+    for (const subscriber of this.#subscribers) {
+      try {
+        subscriber(event);
+      } catch (error) {
+        // a subscriber's mistake is its owner's to hear of, and must not tear a session that is in the middle of something
+        this.#options.clock.startTimer(0, () => {
+          throw error;
+        });
+      }
+    }
   }
 
   /** waits for `work`, but not longer than the deadline */
@@ -214,4 +269,21 @@ export class Speaker {
 
 function accepts(settings: PeerSettings): boolean {
   return settings.listen === true || settings.passive === true;
+}
+
+/** fe80::1 on eth0 is another neighbour than fe80::1 on eth1 */
+function isFrom(remote: Endpoint, { address, zone }: PeerSettings): boolean {
+  if (addressKey(address) !== addressKey(remote.address)) return false;
+  return zone === undefined || remote.zone === undefined || zone === remote.zone;
+}
+
+/** A copy that the caller cannot change under us, or every later comparison would be of the settings with themselves. */
+function own(settings: PeerSettings): PeerSettings {
+  const copy = structuredClone(settings);
+  const { address, sourceAddress } = copy;
+  return {
+    ...copy,
+    address: unmapAddress(address),
+    ...(sourceAddress === undefined ? {} : { sourceAddress: unmapAddress(sourceAddress) }),
+  };
 }

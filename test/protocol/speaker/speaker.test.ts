@@ -322,3 +322,119 @@ describe('a speaker', () => {
     expect(router.table()).to.deep.equal(['198.51.100.7/32']);
   });
 });
+
+describe('a speaker whose user makes mistakes', () => {
+  it('goes on when a subscriber throws, tells the others, and lets the error out', async () => {
+    const lab = new Lab();
+    const router = new Machine(lab, ROUTER, { listen: true });
+    const node = new Machine(lab, NODE);
+    await router.speaker.start();
+    router.speaker.apply({ peers: [{ settings: toNode(), routes: [] }] });
+    let isFirst = true;
+    node.speaker.subscribe(() => {
+      if (isFirst) {
+        isFirst = false;
+        throw new Error('a mistake of the subscriber');
+      }
+    });
+    const later: string[] = [];
+    node.speaker.subscribe(({ kind }) => later.push(kind));
+    node.speaker.apply({ peers: [{ settings: toRouter(), routes: routes('198.51.100.7/32') }] });
+    expect(later).to.deep.equal(['transition']);
+    const heard = await lab.run(100).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(heard).to.be.an('error').with.property('message', 'a mistake of the subscriber');
+    await lab.run(100);
+    expect(node.peer('router').state).to.equal('established');
+    expect(router.table()).to.deep.equal(['198.51.100.7/32']);
+  });
+
+  it('obeys what is wished from within an event, and nothing older', async () => {
+    const lab = new Lab();
+    const node = new Machine(lab, NODE);
+    let isFirst = true;
+    node.speaker.subscribe(() => {
+      if (!isFirst) return;
+      isFirst = false;
+      node.speaker.apply({ peers: [{ settings: toRouter({ name: 'third' }), routes: [] }] });
+    });
+    const wishes = ['first', 'second'].map((name) => ({
+      settings: toRouter({ name }),
+      routes: [],
+    }));
+    node.speaker.apply({ peers: wishes });
+    await lab.run(100);
+    expect(node.speaker.status().map(({ name }) => name)).to.deep.equal(['third']);
+  });
+
+  it('stops from within an event and leaves nothing behind', async () => {
+    for (const kind of ['transition', 'established', 'routes-synced', 'down'] as const) {
+      const lab = new Lab();
+      const router = new Machine(lab, ROUTER, { listen: true });
+      const node = new Machine(lab, NODE);
+      await router.speaker.start();
+      router.speaker.apply({ peers: [{ settings: toNode(), routes: [] }] });
+      let stopped: Promise<void> | undefined;
+      node.speaker.subscribe((event) => {
+        if (event.kind !== kind) return;
+        stopped ??= node.speaker.stop({ kind: 'shutdown', deadlineMs: 100 });
+      });
+      const absent = toRouter({ name: 'absent', address: OTHER });
+      node.speaker.apply({
+        peers: [
+          { settings: toRouter(), routes: routes('198.51.100.7/32') },
+          { settings: absent, routes: [] },
+        ],
+      });
+      await lab.run(20_000);
+      expect(stopped, kind).to.be.a('promise');
+      await Promise.all([stopped, router.speaker.stop({ kind: 'restart' })]);
+      expect(node.speaker.status(), kind).to.deep.equal([]);
+      expect(lab.network.connectionCount, kind).to.equal(0);
+      expect(lab.clock.pendingTimers, kind).to.equal(0);
+    }
+  });
+
+  it('sees a change although the caller changed its own object', async () => {
+    const lab = new Lab();
+    const { node } = await pair(lab);
+    const settings = { ...toRouter(), nextHop: { ipv4: ipv4('192.0.2.2') } };
+    node.speaker.apply({ peers: [{ settings, routes: [] }] });
+    settings.name = 'renamed';
+    settings.nextHop.ipv4 = ipv4('192.0.2.9');
+    expect(node.speaker.status().map(({ name }) => name)).to.deep.equal(['router']);
+    node.speaker.apply({ peers: [{ settings, routes: [] }] });
+    await lab.run(100);
+    expect(node.speaker.status().map(({ name }) => name)).to.deep.equal(['renamed']);
+    node.speaker.apply({ peers: [] });
+    await lab.run(10_000);
+    expect(node.speaker.status()).to.deep.equal([]);
+    expect(lab.network.connectionCount).to.equal(0);
+  });
+
+  it('knows a neighbour that is written as an IPv4-mapped address', async () => {
+    const lab = new Lab();
+    const router = new Machine(lab, ROUTER, { listen: true });
+    const node = new Machine(lab, NODE);
+    await router.speaker.start();
+    const mapped = toNode({ address: ipv6('::ffff:192.0.2.2') });
+    router.speaker.apply({ peers: [{ settings: mapped, routes: [] }] });
+    node.speaker.apply({ peers: [{ settings: toRouter(), routes: [] }] });
+    await lab.run(100);
+    expect(node.peer('router').state).to.equal('established');
+  });
+
+  it('does not try to listen again after it was stopped', async () => {
+    const lab = new Lab();
+    const router = new Machine(lab, ROUTER, { listen: true });
+    await router.speaker.start();
+    const late = new Machine(lab, ROUTER, { listen: true });
+    const started = late.speaker.start();
+    await late.speaker.stop({ kind: 'restart' });
+    await started;
+    expect(lab.clock.pendingTimers).to.equal(0);
+    expect(late.of('listen-failed')).to.deep.equal([]);
+  });
+});
