@@ -5,13 +5,15 @@
 
 import { AdjRibOut } from '../bgp/adj-rib-out.ts';
 import type { FamilyId } from '../bgp/negotiate.ts';
-import type { RefusedRoute, SessionView } from '../bgp/pack.ts';
+import { familyId, type RefusedRoute, type SessionView } from '../bgp/pack.ts';
 import type { Route } from '../bgp/route.ts';
 import type { Family } from '../net/address.ts';
 import type { Wire } from './wire.ts';
 
 /** How much is taken from the RIB per write: a few full messages, so that a change is never far behind. */
 const WRITE_BYTES = 65536;
+
+const FAMILIES: readonly Family[] = ['ipv4', 'ipv6'];
 
 export class RouteSender {
   readonly #rib = new AdjRibOut();
@@ -21,6 +23,8 @@ export class RouteSender {
   #nextHops = '';
   /** the socket takes more */
   #writable = false;
+  /** families that are being sent again, as the neighbour asked; true = it has asked once more since */
+  readonly #refreshing = new Map<Family, boolean>();
   /** something was sent, or is to be sent, since `onSynced` was last called */
   #isNews = false;
 
@@ -46,6 +50,7 @@ export class RouteSender {
   end(): void {
     this.#wire = undefined;
     this.#writable = false;
+    this.#refreshing.clear();
     this.#rib.down();
     this.#release();
   }
@@ -60,10 +65,38 @@ export class RouteSender {
     this.pump();
   }
 
-  refresh(family: FamilyId): void {
-    this.#rib.refresh(family);
+  /**
+   * However often a neighbour asks while an answer is under way, it gets one more: each begins with a walk over the whole table, and
+   * a flood of requests must not keep the event loop from our other neighbours.
+   */
+  refresh({ afi, safi }: FamilyId): void {
+    const family = FAMILIES.find((each) => {
+      const own = familyId(each);
+      return own.afi === afi && own.safi === safi;
+    });
+    if (family === undefined) return;
     this.#isNews = true;
+    if (this.#refreshing.has(family)) this.#refreshing.set(family, true);
+    else this.#beginRefresh(family);
     this.pump();
+  }
+
+  #beginRefresh(family: Family): void {
+    this.#refreshing.set(family, false);
+    this.#rib.refresh(familyId(family));
+  }
+
+  /** true where an answer has been sent in full and another one is owed */
+  #nextRefresh(): boolean {
+    let isOwed = false;
+    for (const [family, isAskedAgain] of this.#refreshing) {
+      if (!this.#rib.isSynced(family)) continue;
+      this.#refreshing.delete(family);
+      if (!isAskedAgain) continue;
+      this.#beginRefresh(family);
+      isOwed = true;
+    }
+    return isOwed;
   }
 
   /** the socket has room again */
@@ -96,7 +129,10 @@ export class RouteSender {
     if (wire === undefined) return;
     while (this.#writable) {
       const batch = this.#rib.take(WRITE_BYTES);
-      if (batch === undefined) break;
+      if (batch === undefined) {
+        if (this.#nextRefresh()) continue;
+        break;
+      }
       wire.messagesSent += batch.messages;
       this.#writable = wire.write(batch.bytes);
     }
