@@ -49,6 +49,11 @@ test-long: setup check lint build ## the same with all repetitions and the long 
 unit: setup ## the unit ring: codec, machines, RIB, transports
 	@$(NODE) tools/rings.ts unit
 
+.PHONY: coverage
+coverage: setup ## the unit ring with branch coverage of the core; below the floor of 95 % it fails
+	@$(BIN)/c8 --include 'protocol/bgp/**' --check-coverage --branches 95 --lines 0 --functions 0 --statements 0 \
+		--reporter text --reporter html $(NODE) tools/rings.ts unit
+
 .PHONY: interop
 interop: setup build ## the rings with real routers and the scripted neighbour
 	@$(NODE) tools/rings.ts wire interop
