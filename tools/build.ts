@@ -9,7 +9,9 @@ import { build } from 'esbuild';
 
 const root = dirname(import.meta.dirname);
 const dist = join(root, 'dist');
-const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const { version }: { readonly version: string } = JSON.parse(
+  readFileSync(join(root, 'package.json'), 'utf8'),
+);
 
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist);
