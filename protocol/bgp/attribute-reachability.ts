@@ -10,9 +10,9 @@
  * (RFC 4760 §7). Families that we do not interpret are kept as octets once their frames add up (opaque-nlri.ts).
  */
 
-import { i32At, u8At, u16At } from '../bytes/peek.ts';
+import { u8At, u16At } from '../bytes/peek.ts';
 import type { ByteWriter } from '../bytes/writer.ts';
-import type { Address, Ipv6Address } from '../net/address.ts';
+import { type Address, ipv4At, ipv6At } from '../net/address.ts';
 import { type AttributeRow, type Decoding, OPTIONAL } from './attribute-decoding.ts';
 import { Afi, AttributeCode, attributeName, UpdateSubcode } from './codes.ts';
 import type { MpReach, MpUnreach, Nlri, PathAttributes } from './message.ts';
@@ -112,19 +112,9 @@ function isNextHopLength(d: Decoding, afi: number, safi: number, length: number)
 }
 
 function readNextHops(bytes: Uint8Array, at: number, length: number): Address[] {
-  if (length === 4) return [{ family: 'ipv4', bits: i32At(bytes, at) }];
-  const first = readIpv6(bytes, at);
-  return length === 16 ? [first] : [first, readIpv6(bytes, at + 16)];
-}
-
-function readIpv6(bytes: Uint8Array, at: number): Ipv6Address {
-  return {
-    family: 'ipv6',
-    w0: i32At(bytes, at),
-    w1: i32At(bytes, at + 4),
-    w2: i32At(bytes, at + 8),
-    w3: i32At(bytes, at + 12),
-  };
+  if (length === 4) return [ipv4At(bytes, at)];
+  const first = ipv6At(bytes, at);
+  return length === 16 ? [first] : [first, ipv6At(bytes, at + 16)];
 }
 
 function readList(

@@ -14,6 +14,7 @@
 import { formatHex, parseHex } from '../bytes/hex.ts';
 import { u16At, u32At } from '../bytes/peek.ts';
 import { ByteWriter } from '../bytes/writer.ts';
+import { ipv6At } from '../net/address.ts';
 import { formatAddress, parseAddress } from '../net/address-text.ts';
 import { parseDecimal } from './community.ts';
 import type { ExtendedCommunity } from './message.ts';
@@ -161,13 +162,7 @@ function hex32(value: number): string {
 export function formatIpv6ExtendedCommunity(value: Uint8Array): string {
   const name = SUBTYPE_NAMES.get(value[1] ?? -1);
   if (value[0] !== 0 || name === undefined) return `0x${formatHex(value)}`;
-  const address = formatAddress({
-    family: 'ipv6',
-    w0: u32At(value, 2) | 0,
-    w1: u32At(value, 6) | 0,
-    w2: u32At(value, 10) | 0,
-    w3: u32At(value, 14) | 0,
-  });
+  const address = formatAddress(ipv6At(value, 2));
   return `${name}:[${address}]:${u16At(value, 18)}`;
 }
 

@@ -35,7 +35,8 @@ export function parseHex(text: string): Uint8Array | undefined {
   return length === bytes.length ? bytes : bytes.slice(0, length);
 }
 
-function hexDigit(code: number): number {
+/** The value of a hexadecimal digit by its character code, -1 for any other character. */
+export function hexDigit(code: number): number {
   if (code >= 48 && code <= 57) return code - 48;
   const lower = code | 0x20;
   return lower >= 97 && lower <= 102 ? lower - 87 : -1;

@@ -1,7 +1,7 @@
 /**
  * Big-endian reads at an offset, with no check at all: the caller has compared the offset with the end before. The UPDATE
  * codec and the MRT reader work this way because they handle hundreds of thousands of messages a second; everything
- * else uses `ByteReader`. Reading past the array yields zero bits, never a throw.
+ * else uses `ByteReader`. The casts of this file are that promise of the caller, in the one place where it is needed.
  */
 
 export function u8At(bytes: Uint8Array, at: number): number {

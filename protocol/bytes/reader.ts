@@ -3,6 +3,8 @@
  * fault that fits the place; callers that can say something better test `remaining` first.
  */
 
+import { i32At, u8At, u16At } from './peek.ts';
+
 export class OutOfBytes extends Error {
   constructor(wanted: number, remaining: number) {
     super(`${wanted} octets wanted, ${remaining} left`);
@@ -28,14 +30,11 @@ export class ByteReader {
   }
 
   u8(): number {
-    const at = this.#take(1);
-    return this.bytes[at] as number;
+    return u8At(this.bytes, this.#take(1));
   }
 
   u16(): number {
-    const at = this.#take(2);
-    const bytes = this.bytes;
-    return ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
+    return u16At(this.bytes, this.#take(2));
   }
 
   /** unsigned */
@@ -45,14 +44,7 @@ export class ByteReader {
 
   /** the same bits as a signed number: how addresses are held */
   i32(): number {
-    const at = this.#take(4);
-    const bytes = this.bytes;
-    return (
-      ((bytes[at] as number) << 24) |
-      ((bytes[at + 1] as number) << 16) |
-      ((bytes[at + 2] as number) << 8) |
-      (bytes[at + 3] as number)
-    );
+    return i32At(this.bytes, this.#take(4));
   }
 
   /** a copy of the next `count` octets */

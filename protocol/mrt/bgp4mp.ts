@@ -4,8 +4,9 @@
  *   peer AS (2/4)  local AS (2/4)  interface (2)  AFI (2)  peer address  local address  message | old state (2) new state (2)
  */
 
-import { i32At, u16At, u32At } from '../bytes/peek.ts';
-import type { Address } from '../net/address.ts';
+import { Afi } from '../bgp/codes.ts';
+import { u16At, u32At } from '../bytes/peek.ts';
+import { type Address, ipv4At, ipv6At } from '../net/address.ts';
 import type { MrtHeader, MrtMalformed, MrtMessage, MrtRecord, MrtStateChange } from './record.ts';
 
 /** What a subtype says about the record. */
@@ -48,9 +49,9 @@ export function readBgp4mp(
   const asnWidth = layout.as4 ? 4 : 2;
   const afiAt = start + 2 * asnWidth + 2;
   const afi = afiAt + 2 > end ? 0 : u16At(bytes, afiAt);
-  const addressLength = afi === 1 ? 4 : 16;
+  const addressLength = afi === Afi.ipv4 ? 4 : 16;
   const bodyAt = afiAt + 2 + 2 * addressLength;
-  if ((afi !== 1 && afi !== 2) || bodyAt > end) return tooShort(header);
+  if ((afi !== Afi.ipv4 && afi !== Afi.ipv6) || bodyAt > end) return tooShort(header);
   const peer = {
     address: readAddress(bytes, afiAt + 2, afi),
     asn: layout.as4 ? u32At(bytes, start) : u16At(bytes, start),
@@ -92,12 +93,5 @@ function tooShort(header: MrtHeader): MrtMalformed {
 
 /** The caller has checked that it fits. */
 export function readAddress(bytes: Uint8Array, at: number, afi: number): Address {
-  if (afi === 1) return { family: 'ipv4', bits: i32At(bytes, at) };
-  return {
-    family: 'ipv6',
-    w0: i32At(bytes, at),
-    w1: i32At(bytes, at + 4),
-    w2: i32At(bytes, at + 8),
-    w3: i32At(bytes, at + 12),
-  };
+  return afi === Afi.ipv4 ? ipv4At(bytes, at) : ipv6At(bytes, at);
 }

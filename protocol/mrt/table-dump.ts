@@ -7,6 +7,7 @@
  * Reading past the end throws `OutOfBytes`, which the reader turns into a malformed record.
  */
 
+import { Afi, Safi } from '../bgp/codes.ts';
 import type { Nlri } from '../bgp/message.ts';
 import { isPrefixFamily, readIpv4Nlri, readIpv6Nlri } from '../bgp/nlri.ts';
 import { u8At } from '../bytes/peek.ts';
@@ -24,10 +25,10 @@ const FIRST_ADD_PATH = 8;
 const FAMILIES: readonly (readonly [number, number] | undefined)[] = [
   undefined,
   undefined,
-  [1, 1],
-  [1, 2],
-  [2, 1],
-  [2, 2],
+  [Afi.ipv4, Safi.unicast],
+  [Afi.ipv4, Safi.multicast],
+  [Afi.ipv6, Safi.unicast],
+  [Afi.ipv6, Safi.multicast],
 ];
 
 /** Reads one record of TABLE_DUMP_V2; `peers` is the last index that came. */
@@ -56,14 +57,14 @@ function readPeerIndex(header: MrtHeader, reader: ByteReader): MrtPeerIndex {
   for (let i = 0; i < count; i++) {
     const type = reader.u8();
     reader.u32();
-    const address = takeAddress(reader, (type & 1) === 0 ? 1 : 2);
+    const address = takeAddress(reader, (type & 1) === 0 ? Afi.ipv4 : Afi.ipv6);
     peers.push({ address, asn: (type & 2) === 0 ? reader.u16() : reader.u32() });
   }
   return { kind: 'peer-index', ...header, collectorId, viewName, peers };
 }
 
 function takeAddress(reader: ByteReader, afi: number): MrtPeer['address'] {
-  const part = reader.sub(afi === 1 ? 4 : 16);
+  const part = reader.sub(afi === Afi.ipv4 ? 4 : 16);
   return readAddress(part.bytes, part.offset, afi);
 }
 
@@ -113,7 +114,7 @@ function takePrefix(reader: ByteReader, afi: number): Nlri | undefined {
   const start = reader.offset;
   const octets = (reader.u8() + 7) >> 3;
   reader.sub(octets);
-  const read = afi === 1 ? readIpv4Nlri : readIpv6Nlri;
+  const read = afi === Afi.ipv4 ? readIpv4Nlri : readIpv6Nlri;
   return read(reader.bytes, start, reader.offset, false)?.[0];
 }
 
@@ -129,11 +130,12 @@ function readEntry(reader: ByteReader, peers: readonly MrtPeer[], addPath: boole
 /** One record of the old TABLE_DUMP: a single entry, two-octet AS numbers, the AFI as subtype. */
 export function readTableDump(header: MrtHeader, reader: ByteReader): MrtRecord {
   const afi = header.subtype;
-  if (afi !== 1 && afi !== 2) return { kind: 'unknown', ...header, length: reader.remaining };
+  if (afi !== Afi.ipv4 && afi !== Afi.ipv6)
+    return { kind: 'unknown', ...header, length: reader.remaining };
   reader.u32();
-  const network = reader.sub(afi === 1 ? 4 : 16);
+  const network = reader.sub(afi === Afi.ipv4 ? 4 : 16);
   const length = reader.u8();
-  if (length > (afi === 1 ? 32 : 128)) {
+  if (length > (afi === Afi.ipv4 ? 32 : 128)) {
     return { kind: 'malformed', ...header, detail: `a prefix of ${length} bits` };
   }
   reader.u8();
@@ -146,7 +148,7 @@ export function readTableDump(header: MrtHeader, reader: ByteReader): MrtRecord 
     kind: 'rib',
     ...header,
     afi,
-    safi: 1,
+    safi: Safi.unicast,
     prefix,
     as4: false,
     entries: [{ peer, originatedSeconds, start, end }],
@@ -160,7 +162,7 @@ function prefixOf(network: ByteReader, length: number, afi: number): Nlri {
   const nlri = new Uint8Array(1 + octets);
   nlri[0] = length;
   for (let i = 0; i < octets; i++) nlri[1 + i] = u8At(network.bytes, network.offset + i);
-  const read = afi === 1 ? readIpv4Nlri : readIpv6Nlri;
+  const read = afi === Afi.ipv4 ? readIpv4Nlri : readIpv6Nlri;
   const prefix = read(nlri, 0, nlri.length, false)?.[0];
   if (prefix === undefined) throw new Error('a prefix of a checked length was refused');
   return prefix;

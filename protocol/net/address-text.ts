@@ -7,6 +7,7 @@
  * Anything that is not an address is `undefined`, never a throw; the caller knows what to say about it.
  */
 
+import { hexDigit } from '../bytes/hex.ts';
 import {
   type Address,
   addressEquals,
@@ -178,12 +179,6 @@ function readGroup(text: string, start: number, end: number): number {
     group = (group << 4) | digit;
   }
   return at;
-}
-
-function hexDigit(code: number): number {
-  if (code >= 48 && code <= 57) return code - 48;
-  const lower = code | 0x20;
-  return lower >= 97 && lower <= 102 ? lower - 87 : -1;
 }
 
 /** The last 32 bits as a dotted quad (RFC 4291 §2.2, 3); the new count of groups, or -1. */

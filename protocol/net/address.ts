@@ -3,10 +3,12 @@
  *
  * The bits of an address are held as signed 32-bit integers (`| 0`): V8 keeps those unboxed in an object, so a
  * table of 100,000 prefixes stays small and reading NLRI from the wire allocates one object per prefix and nothing
- * else. `>>> 0` gives the unsigned value. Nothing outside this folder does arithmetic on them.
+ * else. `>>> 0` gives the unsigned value. Who is not a codec need not know.
  *
  * A prefix is always masked: bits behind its length are zero.
  */
+
+import { i32At } from '../bytes/peek.ts';
 
 export type Family = 'ipv4' | 'ipv6';
 
@@ -48,8 +50,8 @@ declare const prefixKeyBrand: unique symbol;
 /** A prefix as a short string, for Map keys; equal prefixes have equal keys. Not for people to read. */
 export type PrefixKey = string & { readonly [prefixKeyBrand]: true };
 
-export const IPV4_BITS = 32;
-export const IPV6_BITS = 128;
+const IPV4_BITS = 32;
+const IPV6_BITS = 128;
 
 /** An IPv4 address from its 32 bits, signed or unsigned. */
 export function ipv4Address(bits: number): Ipv4Address {
@@ -182,13 +184,22 @@ export function addressFromBytes(
   offset = 0,
 ): Address | undefined {
   if (offset + (family === 'ipv4' ? 4 : 16) > bytes.length) return undefined;
-  if (family === 'ipv4') return { family, bits: wordAt(bytes, offset) };
+  return family === 'ipv4' ? ipv4At(bytes, offset) : ipv6At(bytes, offset);
+}
+
+/** The address in the 4 octets at an offset, which the caller knows to be there. */
+export function ipv4At(bytes: Uint8Array, at: number): Ipv4Address {
+  return { family: 'ipv4', bits: i32At(bytes, at) };
+}
+
+/** The address in the 16 octets at an offset, which the caller knows to be there. */
+export function ipv6At(bytes: Uint8Array, at: number): Ipv6Address {
   return {
-    family,
-    w0: wordAt(bytes, offset),
-    w1: wordAt(bytes, offset + 4),
-    w2: wordAt(bytes, offset + 8),
-    w3: wordAt(bytes, offset + 12),
+    family: 'ipv6',
+    w0: i32At(bytes, at),
+    w1: i32At(bytes, at + 4),
+    w2: i32At(bytes, at + 8),
+    w3: i32At(bytes, at + 12),
   };
 }
 
@@ -197,13 +208,4 @@ export function addressToBytes(address: Address): Uint8Array {
   const words =
     address.family === 'ipv4' ? [address.bits] : [address.w0, address.w1, address.w2, address.w3];
   return Uint8Array.from(words.flatMap((word) => [word >>> 24, word >>> 16, word >>> 8, word]));
-}
-
-function wordAt(bytes: Uint8Array, at: number): number {
-  return (
-    ((bytes[at] as number) << 24) |
-    ((bytes[at + 1] as number) << 16) |
-    ((bytes[at + 2] as number) << 8) |
-    (bytes[at + 3] as number)
-  );
 }
