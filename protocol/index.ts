@@ -61,6 +61,7 @@ export {
   parseExtendedCommunity,
   parseIpv6ExtendedCommunity,
 } from './bgp/extended-community.ts';
+export type { FamilyId } from './bgp/family.ts';
 export { Framer, type FramerResult } from './bgp/framer.ts';
 export type {
   Aggregator,
@@ -85,7 +86,6 @@ export type {
 export {
   buildOpen,
   type CodecContext,
-  type FamilyId,
   type Negotiated,
   negotiate,
 } from './bgp/negotiate.ts';

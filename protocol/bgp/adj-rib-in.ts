@@ -10,11 +10,11 @@
 
 import { ByteWriter } from '../bytes/writer.ts';
 import type { Family } from '../net/address.ts';
-import { Afi, CeaseSubcode, ErrorCode, Safi } from './codes.ts';
+import { CeaseSubcode, ErrorCode } from './codes.ts';
 import type { WithdrawnByFault } from './error.ts';
+import { type FamilyId, familyId, hasUnicast, unicastFamily } from './family.ts';
 import type { Nlri, NotificationMessage, PathAttributes, UpdateMessage } from './message.ts';
-import type { FamilyId, Negotiated } from './negotiate.ts';
-import { familyId, includesFamily } from './pack.ts';
+import type { Negotiated } from './negotiate.ts';
 import { routeKey } from './route.ts';
 import { RefreshSubtype } from './route-refresh.ts';
 import { isEndOfRib } from './update.ts';
@@ -86,7 +86,7 @@ export class AdjRibIn {
     this.#withdraw(withdrawn);
     if (mpUnreach?.kind === 'prefixes') this.#withdrawFamily(mpUnreach, mpUnreach.withdrawn);
     let last = this.#announce(nlri, attributes);
-    if (mpReach?.kind === 'prefixes' && isUnicast(mpReach)) {
+    if (mpReach?.kind === 'prefixes' && unicastFamily(mpReach) !== undefined) {
       last = this.#announce(mpReach.nlri, attributes) ?? last;
     }
     return last === undefined ? ACCEPTED : this.#checkLimit(last);
@@ -98,7 +98,7 @@ export class AdjRibIn {
     for (const family of withdrawn) {
       if (family.nlri instanceof Uint8Array) continue;
       this.#counters.treatedAsWithdraw += family.nlri.length;
-      if (isUnicast(family)) this.#remove(family.nlri);
+      if (unicastFamily(family) !== undefined) this.#remove(family.nlri);
     }
   }
 
@@ -106,9 +106,9 @@ export class AdjRibIn {
    * A ROUTE-REFRESH of the neighbour. Of interest are the marks of RFC 7313 §4 around all routes of a family: what it has not
    * said again between them goes at the end.
    */
-  refresh({ afi, safi, subtype }: FamilyId & { readonly subtype: number }): void {
-    if (!isUnicast({ afi, safi })) return;
-    const family = familyOf({ afi, safi });
+  refresh({ subtype, ...id }: FamilyId & { readonly subtype: number }): void {
+    const family = unicastFamily(id);
+    if (family === undefined) return;
     if (subtype === RefreshSubtype.begin) this.#beginRefresh(family);
     else if (subtype === RefreshSubtype.end) this.#endRefresh(family);
   }
@@ -145,7 +145,7 @@ export class AdjRibIn {
   }
 
   #withdrawFamily(family: FamilyId, nlri: readonly Nlri[]): void {
-    if (isUnicast(family)) this.#withdraw(nlri);
+    if (unicastFamily(family) !== undefined) this.#withdraw(nlri);
   }
 
   #withdraw(nlri: readonly Nlri[]): void {
@@ -186,7 +186,7 @@ export class AdjRibIn {
   /** What comes in a family that was not agreed on is not ours to believe (RFC 4760 §8). */
   #speaks(nlri: Nlri | undefined): boolean {
     if (nlri === undefined || this.#session === undefined) return true;
-    return includesFamily(this.#session.families, nlri.family);
+    return hasUnicast(this.#session.families, nlri.family);
   }
 
   #isLoop({ asPath, originatorId, clusterList }: PathAttributes): boolean {
@@ -210,14 +210,14 @@ export class AdjRibIn {
   }
 
   #markEndOfRib(message: UpdateMessage): void {
-    const family = isEndOfRib(message);
-    if (family === undefined || !isUnicast(family)) return;
-    this.#endOfRib.add(familyOf(family));
+    const id = isEndOfRib(message);
+    const family = id && unicastFamily(id);
+    if (family !== undefined) this.#endOfRib.add(family);
   }
 
   #key(nlri: Nlri): string {
     const addPath = this.#session?.addPathReceive ?? [];
-    if (!includesFamily(addPath, nlri.family)) return routeKey({ prefix: nlri }, false);
+    if (!hasUnicast(addPath, nlri.family)) return routeKey({ prefix: nlri }, false);
     return routeKey({ prefix: nlri, pathId: nlri.pathId ?? 0 }, true);
   }
 
@@ -230,16 +230,6 @@ export class AdjRibIn {
 
 function noCounters(): Mutable<AdjRibInCounters> {
   return { updates: 0, announced: 0, withdrawn: 0, treatedAsWithdraw: 0, loops: 0, rejected: 0 };
-}
-
-/** The caller has seen that it is one of ours. */
-function familyOf({ afi }: FamilyId): Family {
-  return afi === Afi.ipv4 ? 'ipv4' : 'ipv6';
-}
-
-/** Multicast prefixes look the same and mean something else. */
-function isUnicast({ afi, safi }: FamilyId): boolean {
-  return (afi === Afi.ipv4 || afi === Afi.ipv6) && safi === Safi.unicast;
 }
 
 /** What is kept with each route must not hold all the others of its UPDATE; the next hop of MP_REACH_NLRI stays. */

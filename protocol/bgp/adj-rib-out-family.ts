@@ -14,8 +14,9 @@ import type { Family, Prefix } from '../net/address.ts';
 import { AttributeSets } from './adj-rib-out-sets.ts';
 import type { Entry } from './adj-rib-out-table.ts';
 import { Bucket, BucketQueue, EntryTable } from './adj-rib-out-table.ts';
+import { hasUnicast } from './family.ts';
 import type { Refusal, RefusedRoute, SessionView } from './pack.ts';
-import { includesFamily, sessionAttributes } from './pack.ts';
+import { sessionAttributes } from './pack.ts';
 import type { DestinationSource, NlriFormat } from './pack-messages.ts';
 import {
   prepareAttributes,
@@ -150,11 +151,11 @@ export class FamilyRibOut {
   established(view: SessionView): void {
     this.#sweep();
     const { negotiated } = view;
-    const speaks = includesFamily(negotiated.families, this.#family);
+    const speaks = hasUnicast(negotiated.families, this.#family);
     this.#view = speaks ? view : undefined;
     this.#format = {
       family: this.#family,
-      addPath: includesFamily(negotiated.addPathSend, this.#family),
+      addPath: hasUnicast(negotiated.addPathSend, this.#family),
     };
     this.#marks = { ...noMarks(), endOfRib: speaks };
     this.#forgetRefusals();

@@ -12,13 +12,11 @@
 import { ByteWriter } from '../bytes/writer.ts';
 import type { Family } from '../net/address.ts';
 import { FamilyRibOut } from './adj-rib-out-family.ts';
-import type { FamilyId } from './negotiate.ts';
+import { FAMILIES, type FamilyId, hasUnicast, unicastFamily } from './family.ts';
 import type { RefusedRoute, SessionView } from './pack.ts';
-import { familyId, includesFamily, refused } from './pack.ts';
+import { refused } from './pack.ts';
 import { usualMessageLimit } from './pack-messages.ts';
 import type { Route } from './route.ts';
-
-const FAMILIES: readonly Family[] = ['ipv4', 'ipv6'];
 
 /** Room for a handful of routes, the usual change in a running system; the buffer grows by doubling. */
 const SMALL_BATCH = 512;
@@ -48,7 +46,7 @@ export class AdjRibOut {
    * lowest one does. True where the set is not the one before.
    */
   apply(desired: Iterable<Route>): boolean {
-    const routes = Array.isArray(desired) ? (desired as readonly Route[]) : [...desired];
+    const routes: readonly Route[] = Array.isArray(desired) ? desired : [...desired];
     this.#withPathIds = routes.some((route) => (route.pathId ?? 0) !== 0)
       ? routes.toSorted((a, b) => (a.pathId ?? 0) - (b.pathId ?? 0))
       : undefined;
@@ -75,12 +73,10 @@ export class AdjRibOut {
    * The neighbour asked for a family again (RFC 2918). Where both sides know RFC 7313, its marks go around the answer. Families
    * that we have no routes of are nobody's error and have no answer.
    */
-  refresh({ afi, safi }: FamilyId): void {
-    const enhanced = this.#view?.negotiated.enhancedRouteRefresh === true;
-    for (const family of FAMILIES) {
-      const own = familyId(family);
-      if (own.afi === afi && own.safi === safi) this.#ribs[family].refresh(enhanced);
-    }
+  refresh(id: FamilyId): void {
+    const family = unicastFamily(id);
+    if (family === undefined) return;
+    this.#ribs[family].refresh(this.#view?.negotiated.enhancedRouteRefresh === true);
   }
 
   /** The session is gone, and with it all that the neighbour was told. */
@@ -155,7 +151,7 @@ export class AdjRibOut {
     const list: RefusedRoute[] = [];
     if (this.#view === undefined) return list;
     for (const family of FAMILIES) {
-      const speaks = includesFamily(this.#view.negotiated.families, family);
+      const speaks = hasUnicast(this.#view.negotiated.families, family);
       const reason = `${family} unicast was not agreed on with the neighbour`;
       const all = speaks ? undefined : refused('family-not-negotiated', reason);
       for (const each of this.#ribs[family].refused(all)) {
@@ -183,7 +179,7 @@ export class AdjRibOut {
   }
 
   #sendsPathIds(family: Family): boolean {
-    return this.#view !== undefined && includesFamily(this.#view.negotiated.addPathSend, family);
+    return this.#view !== undefined && hasUnicast(this.#view.negotiated.addPathSend, family);
   }
 
   #writeNext(writer: ByteWriter): boolean {

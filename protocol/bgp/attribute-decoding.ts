@@ -12,6 +12,7 @@ import type { ByteWriter } from '../bytes/writer.ts';
 import type { Ipv4Address } from '../net/address.ts';
 import { AttributeFlag, attributeName, ErrorCode, type UpdateSubcode } from './codes.ts';
 import { BgpFault, type Issue } from './error.ts';
+import type { FamilyId } from './family.ts';
 import type {
   Aggregator,
   AsPathSegment,
@@ -23,8 +24,7 @@ import type {
   PathAttributes,
   UnknownAttribute,
 } from './message.ts';
-
-import type { CodecContext, FamilyId } from './negotiate.ts';
+import type { CodecContext } from './negotiate.ts';
 
 export type UpdateSubcodeValue = (typeof UpdateSubcode)[keyof typeof UpdateSubcode];
 

@@ -15,16 +15,10 @@ import type { ByteWriter } from '../bytes/writer.ts';
 import { type Address, ipv4At, ipv6At } from '../net/address.ts';
 import { type AttributeRow, type Decoding, OPTIONAL } from './attribute-decoding.ts';
 import { Afi, AttributeCode, attributeName, UpdateSubcode } from './codes.ts';
+import { type FamilyId, hasFamily, isPrefixFamily } from './family.ts';
 import type { MpReach, MpUnreach, Nlri, PathAttributes } from './message.ts';
 import type { CodecContext } from './negotiate.ts';
-import {
-  hasFamily,
-  isPrefixFamily,
-  nlriListSize,
-  readIpv4Nlri,
-  readIpv6Nlri,
-  writeNlri,
-} from './nlri.ts';
+import { nlriListSize, readIpv4Nlri, readIpv6Nlri, writeNlri } from './nlri.ts';
 import { isWellFramed, type OpaqueFamily } from './opaque-nlri.ts';
 
 const mpReach: AttributeRow = {
@@ -74,7 +68,7 @@ const mpUnreach: AttributeRow = {
 
 export const REACHABILITY_ROWS: readonly AttributeRow[] = [mpReach, mpUnreach];
 
-function sendsPathId(context: CodecContext, family: { afi: number; safi: number }): boolean {
+function sendsPathId(context: CodecContext, family: FamilyId): boolean {
   return hasFamily(context.addPathSend, family.afi, family.safi);
 }
 
@@ -117,12 +111,7 @@ function readNextHops(bytes: Uint8Array, at: number, length: number): Address[] 
   return length === 16 ? [first] : [first, ipv6At(bytes, at + 16)];
 }
 
-function readList(
-  d: Decoding,
-  start: number,
-  end: number,
-  family: { readonly afi: number; readonly safi: number },
-): Nlri[] {
+function readList(d: Decoding, start: number, end: number, family: FamilyId): Nlri[] {
   const withPathId = hasFamily(d.context.addPathReceive, family.afi, family.safi);
   const list =
     family.afi === Afi.ipv4

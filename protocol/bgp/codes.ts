@@ -123,6 +123,9 @@ export const CeaseSubcode = {
 /** RFC 7313 §5 */
 export const RouteRefreshSubcode = { invalidLength: 1 } as const;
 
+/** RFC 7911 §4, in the capability: what its sender can do */
+export const AddPathMode = { receive: 1, send: 2, both: 3 } as const;
+
 /** RFC 9234 §4.1 */
 export const Role = {
   provider: 0,

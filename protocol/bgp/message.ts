@@ -72,7 +72,7 @@ export interface ExtendedNextHopEntry {
   readonly nextHopAfi: number;
 }
 
-/** RFC 7911 §4; mode 1 = can receive, 2 = can send, 3 = both */
+/** RFC 7911 §4; the mode is one of `AddPathMode` in codes.ts, or a number that means nothing */
 export interface AddPathEntry {
   readonly afi: number;
   readonly safi: number;

@@ -12,8 +12,9 @@ import { ByteWriter } from '../bytes/writer.ts';
 import { formatRouterId } from '../net/address-text.ts';
 import { AS_TRANS } from '../net/asn.ts';
 import { writeCapability } from './capability.ts';
-import { Afi, CapabilityCode, ErrorCode, OpenSubcode, Role, Safi } from './codes.ts';
+import { AddPathMode, Afi, CapabilityCode, ErrorCode, OpenSubcode, Role } from './codes.ts';
 import { BgpFault } from './error.ts';
+import { type FamilyId, hasFamily, IPV4_UNICAST } from './family.ts';
 import type {
   AddPathEntry,
   Capability,
@@ -23,12 +24,6 @@ import type {
 } from './message.ts';
 import { advertisedAsn, BGP_VERSION } from './open.ts';
 import type { SessionConfig } from './session.ts';
-
-/** An address family of which both sides said that they speak it. */
-export interface FamilyId {
-  readonly afi: number;
-  readonly safi: number;
-}
 
 /** What decode and encode have to know about a session. */
 export interface CodecContext {
@@ -73,7 +68,6 @@ export type Negotiation =
   | { readonly ok: false; readonly fault: BgpFault };
 
 const MAX_TWO_OCTET_ASN = 0xffff;
-const IPV4_UNICAST: FamilyId = { afi: Afi.ipv4, safi: Safi.unicast };
 
 /**
  * Our OPEN. The four-octet AS capability is always in it: where the configuration lists it, in that place, else at the
@@ -211,7 +205,9 @@ function checkIdentifier(ours: OpenMessage, theirs: OpenMessage, internal: boole
 function agreeFamilies(ours: OpenMessage, theirs: OpenMessage): readonly FamilyId[] {
   const theirFamilies = listedFamilies(theirs);
   const ourFamilies = listedFamilies(ours);
-  const families = ourFamilies.filter((family) => includesFamily(theirFamilies, family));
+  const families = ourFamilies.filter((family) =>
+    hasFamily(theirFamilies, family.afi, family.safi),
+  );
   if (families.length > 0) return families;
   // RFC 5492 §5: the Data field lists what was missing, as it would stand in an OPEN
   const missing = new ByteWriter();
@@ -229,19 +225,16 @@ function names(families: readonly FamilyId[]): string {
 function listedFamilies(open: OpenMessage): readonly FamilyId[] {
   const families: FamilyId[] = [];
   for (const one of open.capabilities) {
-    if (one.kind === 'multiprotocol' && !includesFamily(families, one)) {
+    if (one.kind === 'multiprotocol' && !hasFamily(families, one.afi, one.safi)) {
       families.push({ afi: one.afi, safi: one.safi });
     }
   }
   return families.length > 0 ? families : [IPV4_UNICAST];
 }
 
-function includesFamily(families: readonly FamilyId[], { afi, safi }: FamilyId): boolean {
-  return families.some((family) => family.afi === afi && family.safi === safi);
+function isSame(a: FamilyId, b: FamilyId): boolean {
+  return a.afi === b.afi && a.safi === b.safi;
 }
-
-const RECEIVE = 1;
-const SEND = 2;
 
 /** Families in which `sender` offers to send path identifiers and `receiver` to take them (RFC 7911 §4). */
 function agreeAddPath(
@@ -251,7 +244,8 @@ function agreeAddPath(
 ): readonly FamilyId[] {
   return families.filter(
     (family) =>
-      (addPathMode(receiver, family) & RECEIVE) !== 0 && (addPathMode(sender, family) & SEND) !== 0,
+      (addPathMode(receiver, family) & AddPathMode.receive) !== 0 &&
+      (addPathMode(sender, family) & AddPathMode.send) !== 0,
   );
 }
 
@@ -260,8 +254,8 @@ function addPathMode(open: OpenMessage, family: FamilyId): number {
   const entries: AddPathEntry[] = open.capabilities.flatMap((one) =>
     one.kind === 'add-path' ? one.entries : [],
   );
-  const mode = entries.findLast((one) => includesFamily([family], one))?.mode ?? 0;
-  return mode <= (RECEIVE | SEND) ? mode : 0;
+  const mode = entries.findLast((one) => isSame(family, one))?.mode ?? 0;
+  return mode <= AddPathMode.both ? mode : 0;
 }
 
 /** RFC 8950 §4: IPv4 families for which both sides take a next hop of IPv6. */
@@ -280,7 +274,7 @@ function takesIpv6NextHop(open: OpenMessage, family: FamilyId): boolean {
   const entries: ExtendedNextHopEntry[] = open.capabilities.flatMap((one) =>
     one.kind === 'extended-next-hop' ? one.entries : [],
   );
-  return entries.some((one) => one.nextHopAfi === Afi.ipv6 && includesFamily([family], one));
+  return entries.some((one) => one.nextHopAfi === Afi.ipv6 && isSame(family, one));
 }
 
 /** RFC 9234 §4.2, table 2: which role of theirs answers ours */

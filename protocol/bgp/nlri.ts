@@ -12,7 +12,6 @@
 import { i32At, u8At } from '../bytes/peek.ts';
 import type { ByteWriter } from '../bytes/writer.ts';
 import type { Nlri } from './message.ts';
-import type { FamilyId } from './negotiate.ts';
 
 /** The list, or undefined where it is not well formed. */
 export function readIpv4Nlri(
@@ -119,18 +118,4 @@ export function nlriListSize(list: readonly Nlri[], withPathId: boolean): number
   let size = 0;
   for (const nlri of list) size += nlriSize(nlri, withPathId);
   return size;
-}
-
-/** True where the list of families (add-path, extended next hop) holds this one. */
-export function hasFamily(families: readonly FamilyId[], afi: number, safi: number): boolean {
-  for (let i = 0; i < families.length; i++) {
-    const family = families[i];
-    if (family !== undefined && family.afi === afi && family.safi === safi) return true;
-  }
-  return false;
-}
-
-/** Families whose NLRI are prefixes to us: IPv4 and IPv6, unicast and multicast. All others are opaque bytes. */
-export function isPrefixFamily(afi: number, safi: number): boolean {
-  return (afi === 1 || afi === 2) && (safi === 1 || safi === 2);
 }

@@ -19,12 +19,13 @@ import {
   MessageType,
 } from './codes.ts';
 import { maximumLength } from './encode.ts';
+import { familyId, hasUnicast } from './family.ts';
 import { finishMessage, writeHeader } from './header.ts';
 import type { PathAttributes } from './message.ts';
 import type { Negotiated } from './negotiate.ts';
 import { writeNlri } from './nlri.ts';
 import type { Refusal, SessionView } from './pack.ts';
-import { familyId, includesFamily, refused, sessionAttributes } from './pack.ts';
+import { refused, sessionAttributes } from './pack.ts';
 import type { RouteAttributes } from './route.ts';
 
 /** The attributes of an UPDATE as bytes, ready to be put around prefixes of one family. */
@@ -102,7 +103,7 @@ function leastOctets(attributes: PathAttributes): number {
 }
 
 function largestDestination(family: Family, negotiated: Negotiated): number {
-  const pathId = includesFamily(negotiated.addPathSend, family) ? 4 : 0;
+  const pathId = hasUnicast(negotiated.addPathSend, family) ? 4 : 0;
   return pathId + 1 + (family === 'ipv4' ? 4 : 16);
 }
 

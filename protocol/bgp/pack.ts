@@ -9,10 +9,10 @@
 import type { Address, Family, Ipv6Address } from '../net/address.ts';
 import { addressEquals, isUnspecified } from '../net/address.ts';
 import { formatAddress } from '../net/address-text.ts';
-import { Afi, Role, Safi } from './codes.ts';
+import { Role } from './codes.ts';
+import { hasUnicast } from './family.ts';
 import type { AsPathSegment, PathAttributes } from './message.ts';
-import type { FamilyId, Negotiated } from './negotiate.ts';
-import { hasFamily } from './nlri.ts';
+import type { Negotiated } from './negotiate.ts';
 import type { Route, RouteAttributes } from './route.ts';
 import { DEFAULT_LOCAL_PREF } from './route.ts';
 
@@ -58,18 +58,6 @@ export interface SessionAttributes {
   readonly mpNextHops?: readonly Address[];
 }
 
-export function familyId(family: Family): FamilyId {
-  return family === 'ipv4' ? IPV4_UNICAST : IPV6_UNICAST;
-}
-
-export function includesFamily(families: readonly FamilyId[], family: Family): boolean {
-  const { afi, safi } = familyId(family);
-  return hasFamily(families, afi, safi);
-}
-
-const IPV4_UNICAST: FamilyId = { afi: Afi.ipv4, safi: Safi.unicast };
-const IPV6_UNICAST: FamilyId = { afi: Afi.ipv6, safi: Safi.unicast };
-
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
@@ -83,7 +71,7 @@ export function sessionAttributes(
   view: SessionView,
 ): SessionAttributes | Refusal {
   const { negotiated } = view;
-  if (!includesFamily(negotiated.families, family)) {
+  if (!hasUnicast(negotiated.families, family)) {
     return refused(
       'family-not-negotiated',
       `${family} unicast was not agreed on with the neighbour`,
@@ -129,7 +117,7 @@ function chooseNextHops(
     );
   }
   const crossed = chosen.family !== family;
-  const extended = family === 'ipv4' && includesFamily(negotiated.extendedNextHop, 'ipv4');
+  const extended = family === 'ipv4' && hasUnicast(negotiated.extendedNextHop, 'ipv4');
   if (crossed && !extended) {
     const why = family === 'ipv4' ? ' without extended next hop (RFC 8950)' : '';
     return refused(

@@ -14,9 +14,10 @@ import { decodeAttributes, encodeAttributes, encodeReachability } from './attrib
 import { Decoding } from './attribute-decoding.ts';
 import { Afi, AttributeCode, attributeName, ErrorCode, Safi, UpdateSubcode } from './codes.ts';
 import { BgpFault, type Issue, type WithdrawnByFault } from './error.ts';
+import { type FamilyId, hasUnicast, IPV4_UNICAST } from './family.ts';
 import type { Nlri, PathAttributes, UpdateMessage } from './message.ts';
-import type { CodecContext, FamilyId } from './negotiate.ts';
-import { hasFamily, readIpv4Nlri, writeNlri } from './nlri.ts';
+import type { CodecContext } from './negotiate.ts';
+import { readIpv4Nlri, writeNlri } from './nlri.ts';
 
 export interface DecodedUpdate {
   readonly message: UpdateMessage;
@@ -41,7 +42,7 @@ export function decodeUpdate(
   if (attributesEnd > end) {
     throw malformedList('the path attributes run past the end of the message');
   }
-  const withPathId = hasFamily(context.addPathReceive, Afi.ipv4, Safi.unicast);
+  const withPathId = hasUnicast(context.addPathReceive, 'ipv4');
   const withdrawn = readIpv4Nlri(bytes, withdrawnStart, withdrawnEnd, withPathId);
   if (withdrawn === undefined) throw badPrefix('withdrawn routes');
   const d = new Decoding(bytes, context);
@@ -80,7 +81,7 @@ export function decodeRibAttributes(
 }
 
 const UNICAST_AND_MULTICAST: readonly FamilyId[] = [
-  { afi: Afi.ipv4, safi: Safi.unicast },
+  IPV4_UNICAST,
   { afi: Afi.ipv4, safi: Safi.multicast },
 ];
 
@@ -157,7 +158,7 @@ function withdrawAll(
 /** Every route that the message names, announced or withdrawn, one entry per family and field. */
 function allRoutes(d: Decoding, ipv4: readonly Nlri[]): WithdrawnByFault[] {
   const all: WithdrawnByFault[] = [];
-  if (ipv4.length > 0) all.push({ afi: Afi.ipv4, safi: Safi.unicast, nlri: ipv4 });
+  if (ipv4.length > 0) all.push({ ...IPV4_UNICAST, nlri: ipv4 });
   const { mpReach, mpUnreach } = d;
   if (mpReach !== undefined && mpReach.nlri.length > 0) {
     all.push({ afi: mpReach.afi, safi: mpReach.safi, nlri: mpReach.nlri });
@@ -174,7 +175,7 @@ export function encodeUpdate(
   context: CodecContext,
   writer: ByteWriter,
 ): void {
-  const withPathId = hasFamily(context.addPathSend, Afi.ipv4, Safi.unicast);
+  const withPathId = hasUnicast(context.addPathSend, 'ipv4');
   const withdrawnAt = writer.reserveU16();
   for (const nlri of message.withdrawn) writeNlri(writer, nlri, withPathId);
   patchLength(writer, withdrawnAt);
@@ -196,7 +197,7 @@ export function isEndOfRib(message: UpdateMessage): FamilyId | undefined {
   if (message.withdrawn.length > 0 || message.nlri.length > 0) return undefined;
   const { mpUnreach, ...others } = message.attributes;
   if (Object.keys(others).length > 0) return undefined;
-  if (mpUnreach === undefined) return { afi: Afi.ipv4, safi: Safi.unicast };
+  if (mpUnreach === undefined) return IPV4_UNICAST;
   if (mpUnreach.withdrawn.length > 0) return undefined;
   return { afi: mpUnreach.afi, safi: mpUnreach.safi };
 }

@@ -8,8 +8,9 @@
  */
 
 import { Afi, Safi } from '../bgp/codes.ts';
+import { isPrefixFamily } from '../bgp/family.ts';
 import type { Nlri } from '../bgp/message.ts';
-import { isPrefixFamily, readIpv4Nlri, readIpv6Nlri } from '../bgp/nlri.ts';
+import { readIpv4Nlri, readIpv6Nlri } from '../bgp/nlri.ts';
 import { u8At } from '../bytes/peek.ts';
 import type { ByteReader } from '../bytes/reader.ts';
 import { readAddress } from './bgp4mp.ts';

@@ -1,8 +1,9 @@
 /** What the speaker tells: facts for status, metrics and logs. They never change what is wanted. No secrets in them. */
 
 import type { BgpFault, Issue } from '../bgp/error.ts';
+import type { FamilyId } from '../bgp/family.ts';
 import type { UpdateMessage } from '../bgp/message.ts';
-import type { FamilyId, Negotiated } from '../bgp/negotiate.ts';
+import type { Negotiated } from '../bgp/negotiate.ts';
 import type { RefusedRoute } from '../bgp/pack.ts';
 import type { ConnectionStateName, DownReason, Side } from '../bgp/session.ts';
 import type { Endpoint, TransportError } from '../io/transport.ts';

@@ -4,16 +4,14 @@
  */
 
 import { AdjRibOut } from '../bgp/adj-rib-out.ts';
-import type { FamilyId } from '../bgp/negotiate.ts';
-import { familyId, type RefusedRoute, type SessionView } from '../bgp/pack.ts';
+import { type FamilyId, familyId, unicastFamily } from '../bgp/family.ts';
+import type { RefusedRoute, SessionView } from '../bgp/pack.ts';
 import type { Route } from '../bgp/route.ts';
 import type { Family } from '../net/address.ts';
 import type { Wire } from './wire.ts';
 
 /** How much is taken from the RIB per write: a few full messages, so that a change is never far behind. */
 const WRITE_BYTES = 65536;
-
-const FAMILIES: readonly Family[] = ['ipv4', 'ipv6'];
 
 export class RouteSender {
   readonly #rib = new AdjRibOut();
@@ -69,11 +67,8 @@ export class RouteSender {
    * However often a neighbour asks while an answer is under way, it gets one more: each begins with a walk over the whole table, and
    * a flood of requests must not keep the event loop from our other neighbours.
    */
-  refresh({ afi, safi }: FamilyId): void {
-    const family = FAMILIES.find((each) => {
-      const own = familyId(each);
-      return own.afi === afi && own.safi === safi;
-    });
+  refresh(id: FamilyId): void {
+    const family = unicastFamily(id);
     if (family === undefined) return;
     this.#isNews = true;
     if (this.#refreshing.has(family)) this.#refreshing.set(family, true);

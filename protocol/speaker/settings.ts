@@ -4,9 +4,9 @@
  */
 
 import type { AdjRibInPolicy } from '../bgp/adj-rib-in.ts';
-import { Afi } from '../bgp/codes.ts';
+import { AddPathMode, Afi } from '../bgp/codes.ts';
+import { FAMILIES, familyId } from '../bgp/family.ts';
 import type { Capability } from '../bgp/message.ts';
-import { familyId } from '../bgp/pack.ts';
 import type { SessionConfig } from '../bgp/session.ts';
 import type { TtlRule } from '../io/transport.ts';
 import type { Address, Family, Ipv4Address, Ipv6Address } from '../net/address.ts';
@@ -89,7 +89,7 @@ export function peerPort(settings: PeerSettings): number {
 }
 
 export function peerFamilies(settings: PeerSettings): readonly Family[] {
-  return settings.families ?? ['ipv4', 'ipv6'];
+  return settings.families ?? FAMILIES;
 }
 
 export function sessionConfig(settings: PeerSettings, restart: RestartState): SessionConfig {
@@ -133,7 +133,10 @@ function capabilities(settings: PeerSettings, restart: RestartState): readonly C
   if (settings.role !== undefined) list.push({ kind: 'role', role: settings.role });
   list.push({ kind: 'four-octet-asn', asn: settings.localAsn });
   if (settings.addPathSend !== undefined && settings.addPathSend.length > 0) {
-    const entries = settings.addPathSend.map((family) => ({ ...familyId(family), mode: 2 }));
+    const entries = settings.addPathSend.map((family) => ({
+      ...familyId(family),
+      mode: AddPathMode.send,
+    }));
     list.push({ kind: 'add-path', entries });
   }
   if (settings.gracefulRestart !== undefined) {

@@ -7,6 +7,7 @@
  */
 
 import fc from 'fast-check';
+import type { FamilyId } from '../../protocol/bgp/family.ts';
 import type {
   AsPathSegment,
   MpReach,
@@ -15,7 +16,7 @@ import type {
   PathAttributes,
   UpdateMessage,
 } from '../../protocol/bgp/message.ts';
-import type { CodecContext, FamilyId } from '../../protocol/bgp/negotiate.ts';
+import type { CodecContext } from '../../protocol/bgp/negotiate.ts';
 import { ipv4Address, type Prefix } from '../../protocol/net/address.ts';
 import { asn, bytes, ipv4, ipv4Prefix, ipv6, ipv6Prefix, u8, u32 } from './arbitraries.ts';
 

@@ -4,9 +4,9 @@
  */
 
 import { decode } from '../../protocol/bgp/decode.ts';
+import { hasFamily } from '../../protocol/bgp/family.ts';
 import type { Message, Nlri, PathAttributes, UpdateMessage } from '../../protocol/bgp/message.ts';
 import type { Negotiated } from '../../protocol/bgp/negotiate.ts';
-import { hasFamily } from '../../protocol/bgp/nlri.ts';
 import type { SessionView } from '../../protocol/bgp/pack.ts';
 import { isEndOfRib } from '../../protocol/bgp/update.ts';
 import type { Family } from '../../protocol/net/address.ts';

@@ -1,14 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Nlri } from '../../../protocol/bgp/message.ts';
-import {
-  hasFamily,
-  isPrefixFamily,
-  nlriListSize,
-  readIpv4Nlri,
-  readIpv6Nlri,
-  writeNlri,
-} from '../../../protocol/bgp/nlri.ts';
+import { nlriListSize, readIpv4Nlri, readIpv6Nlri, writeNlri } from '../../../protocol/bgp/nlri.ts';
 import { isWellFramed } from '../../../protocol/bgp/opaque-nlri.ts';
 import { formatHex, parseHex } from '../../../protocol/bytes/hex.ts';
 import { ByteWriter } from '../../../protocol/bytes/writer.ts';
@@ -86,14 +79,6 @@ describe('NLRI', () => {
     const [prefix] = readIpv4Nlri(raw('080a'), 0, 2, false) ?? [];
     if (prefix === undefined) throw new Error('no prefix');
     expect(formatHex(write([prefix], true))).to.equal('00000000080a');
-  });
-
-  it('knows its families', () => {
-    expect(isPrefixFamily(1, 1) && isPrefixFamily(2, 2)).to.equal(true);
-    expect(isPrefixFamily(1, 128) || isPrefixFamily(25, 1)).to.equal(false);
-    const families = [{ afi: 1, safi: 1 }];
-    expect(hasFamily(families, 1, 1)).to.equal(true);
-    expect(hasFamily(families, 1, 2) || hasFamily(families, 2, 1)).to.equal(false);
   });
 });
 
