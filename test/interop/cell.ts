@@ -236,18 +236,28 @@ export class Cell {
   }
 }
 
-const complaintFields = ['bgp.type', '_ws.malformed', '_ws.expert.group', '_ws.expert.message'];
-/** Expert groups are numbers in the high byte: PI_MALFORMED is 7, PI_PROTOCOL 9. */
-const badGroups = [0x07000000, 0x09000000].map(String);
+/** What tshark finds broken: the expert groups Malformed (7) and Protocol (9), which it writes as numbers in the high byte. */
+const badGroups = [0x07000000, 0x09000000];
+export const complaintFilter = [
+  '_ws.malformed',
+  ...badGroups.map((group) => `_ws.expert.group == 0x0${group.toString(16)}`),
+].join(' || ');
+const complaintFields = [
+  'bgp.type',
+  '_ws.malformed',
+  '_ws.expert.group',
+  '_ws.expert.message',
+] as const;
 
+/** One reading for both questions: how much was sent, and what of it `complaintFilter` would show. */
 export async function inspectCapture(capture: Capture, sentBy: string): Promise<Inspection> {
   const frames = await capture.frames(`bgp && ${sentBy}`, complaintFields);
   const complaints = frames.flatMap((frame) => {
-    const groups = (frame['_ws.expert.group'] ?? '').split(',');
+    const groups = frame['_ws.expert.group'].split(',').map(Number);
     const isBad = frame['_ws.malformed'] !== '' || groups.some((each) => badGroups.includes(each));
     return isBad ? [`${frame['_ws.malformed']} ${frame['_ws.expert.message']}`.trim()] : [];
   });
-  const messages = frames.reduce((sum, frame) => sum + countOf(frame['bgp.type'] ?? ''), 0);
+  const messages = frames.reduce((sum, frame) => sum + countOf(frame['bgp.type']), 0);
   return { messages, complaints };
 }
 

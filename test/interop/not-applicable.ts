@@ -40,4 +40,12 @@ export const notApplicable: readonly NotApplicable[] = [
     quote: 'can also print received BGP messages into readable plain text or JSON formatted text.',
     source: '/usr/share/man/man1/exabgp.1.gz',
   },
+  {
+    router: 'openbgpd',
+    row: 'IPv4 routes behind an IPv6 next hop (RFC 8950)',
+    reason: 'none of the capabilities that `announce` offers is the extended next hop.',
+    quote:
+      'For the given address family, control which subsequent address families are announced during the capabilities negotiation.',
+    source: '/usr/share/man/man5/bgpd.conf.5.gz',
+  },
 ];

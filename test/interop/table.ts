@@ -37,7 +37,9 @@ function find(report: Report, router: RouterKind, row: string): Verdict {
 }
 
 function cellText(verdict: Verdict): string {
-  return verdict.kind === 'n/a' ? `n/a: [${verdict.note}](#not-applicable)` : verdict.kind;
+  return verdict.kind === 'n/a'
+    ? `n/a: ${verdict.reason} [${verdict.note}](#not-applicable)`
+    : verdict.kind;
 }
 
 export function tableLines(report: Report): string[] {

@@ -69,6 +69,25 @@ async function packs(cell: Cell): Promise<readonly string[]> {
   ];
 }
 
+/** Two paths of one prefix (RFC 7911), told apart by their MED; then one of them is withdrawn. */
+async function addPath(cell: Cell): Promise<readonly string[]> {
+  const prefix = '192.0.2.0/24';
+  const paths = [1, 2].map((pathId) => ({ prefix, pathId, med: 10 * pathId }));
+  const peer = { addPathSend: ['ipv4'], routes: paths } as const;
+  const subject = await cell.connect(peer, { addPath: 'receive' });
+  const shows = (meds: string) =>
+    untilValue(
+      `${cell.kind} shows paths with MED ${meds}`,
+      async () => (await cell.router.routes('ipv4')).map((route) => route.med ?? 0).toSorted(),
+      (seen) => seen.join(' ') === meds,
+      { everyMs: 200 },
+    );
+  await shows('10 20');
+  await subject.apply(cell.peer({ ...peer, routes: paths.slice(1) }));
+  await shows('20');
+  return [evidence.table(cell.kind, 'ipv4')];
+}
+
 async function commandLine(cell: Cell): Promise<readonly string[]> {
   await cell.startRouter();
   const flags = [
@@ -122,6 +141,7 @@ export const announceRows: readonly Row[] = [
   { name: 'IPv4 announce and withdraw', run: (cell) => announceAndWithdraw(cell, 'ipv4') },
   { name: 'IPv6 announce and withdraw', run: (cell) => announceAndWithdraw(cell, 'ipv6') },
   { name: '1,000 routes in a few UPDATEs', run: packs },
+  { name: 'two paths of one prefix (add-path)', run: addPath },
   { name: 'herald announce on the command line', run: commandLine },
 ];
 

@@ -80,9 +80,26 @@ async function linkLocal(cell: Cell): Promise<readonly string[]> {
   return [evidence.table(cell.kind, 'ipv6'), evidence.wire(`${linkLocalField} && ${cell.fromUs}`)];
 }
 
+/** RFC 8950: IPv4 routes that lead to an IPv6 address, where both sides said that they know what that is. */
+async function extended(cell: Cell): Promise<readonly string[]> {
+  await cell.connect(
+    {
+      ...sixSession.peer,
+      extendedNextHop: true,
+      nextHop: { ipv4: ours6 },
+      routes: [{ prefix: prefix4 }],
+    },
+    { ...sixSession.neighbour, hasExtendedNextHop: true },
+  );
+  const route = await cell.route('ipv4', prefix4);
+  expect(route.nextHops[0]).to.equal(ours6);
+  return [evidence.table(cell.kind, 'ipv4')];
+}
+
 export const nextHopRows: readonly Row[] = [
   { name: 'next hops of both families over an IPv4 session', run: overIpv4 },
   { name: 'next hops of both families over an IPv6 session', run: overIpv6 },
   { name: 'next hops given, and changed in place', run: given },
   { name: 'link-local next hop beside the global one', run: linkLocal },
+  { name: 'IPv4 routes behind an IPv6 next hop (RFC 8950)', run: extended },
 ];
