@@ -3,7 +3,7 @@
  * as a whole. A record that cannot be read is a line with ok:false, and the next one is tried.
  */
 
-import { createReadStream, openSync, readSync } from 'node:fs';
+import { createReadStream, openSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import {
@@ -32,6 +32,7 @@ import type { Output } from './output.ts';
 type Json = Readonly<Record<string, unknown>>;
 
 const CHUNK = 1024 * 1024;
+const MAGIC_LENGTH = 3;
 const STATES = ['', 'idle', 'connect', 'active', 'open-sent', 'open-confirm', 'established'];
 
 /** Prints every record of the file; resolves to the exit status. */
@@ -40,12 +41,12 @@ export async function decodeMrt(
   context: CodecContext,
   output: Output,
 ): Promise<number> {
-  const fd = open(file);
+  const { head, rest } = await begin(file);
   const lines = new MrtLines(context, output);
-  const source = createReadStream(file, { fd, start: 0, highWaterMark: CHUNK });
   try {
-    if (isGzip(fd)) await pipeline(source, createGunzip({ chunkSize: CHUNK }), lines.take);
-    else await pipeline(source, lines.take);
+    const chunks = join(head, rest);
+    if (isGzip(head)) await pipeline(chunks, createGunzip({ chunkSize: CHUNK }), lines.take);
+    else await pipeline(chunks, lines.take);
   } catch (error) {
     if (!isStreamError(error)) throw error;
     lines.fail(`cannot read ${file} any further: ${error.message}`);
@@ -54,29 +55,46 @@ export async function decodeMrt(
   return lines.hasFailed ? 1 : 0;
 }
 
-function open(file: string): number {
+interface Begun {
+  /** at least the octets that tell what it is, where there are so many */
+  readonly head: Buffer;
+  readonly rest: AsyncIterator<Buffer>;
+}
+
+/** Reads in order and nothing twice, so that a pipe will do: `--mrt <(bzcat updates.bz2)`. */
+async function begin(file: string): Promise<Begun> {
   try {
-    return openSync(file, 'r');
+    const fd = file === '-' ? 0 : openSync(file, 'r');
+    const source = createReadStream(file, { fd, highWaterMark: CHUNK });
+    const rest: AsyncIterator<Buffer> = source[Symbol.asyncIterator]();
+    let head: Buffer = Buffer.alloc(0);
+    while (head.length < MAGIC_LENGTH) {
+      const next = await rest.next();
+      if (next.done === true) break;
+      head = head.length === 0 ? next.value : Buffer.concat([head, next.value]);
+    }
+    return { head, rest };
   } catch (error) {
     throw new UsageError(`cannot read ${file}: ${error instanceof Error ? error.message : error}`);
   }
 }
 
-function isGzip(fd: number): boolean {
-  const magic = Buffer.alloc(3);
-  const length = readMagic(fd, magic);
-  if (length === 3 && magic.toString('latin1') === 'BZh') {
-    throw new UsageError('the file is bzip2: unpack it first (bunzip2), or use gzip');
+async function* join(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  yield head;
+  try {
+    for (let next = await rest.next(); next.done !== true; next = await rest.next()) {
+      yield next.value;
+    }
+  } finally {
+    await rest.return?.();
   }
-  return length >= 2 && magic[0] === 0x1f && magic[1] === 0x8b;
 }
 
-function readMagic(fd: number, into: Buffer): number {
-  try {
-    return readSync(fd, into, 0, into.length, 0);
-  } catch (error) {
-    throw new UsageError(`cannot read the file: ${error instanceof Error ? error.message : error}`);
+function isGzip(head: Buffer): boolean {
+  if (head.toString('latin1', 0, MAGIC_LENGTH) === 'BZh') {
+    throw new UsageError('the file is bzip2: unpack it first (bunzip2), or use gzip');
   }
+  return head[0] === 0x1f && head[1] === 0x8b;
 }
 
 /** a broken gzip stream or a disk that fails, not a mistake of ours */

@@ -30,9 +30,10 @@ The session decides how some octets are read:
   --ibgp            an internal session: LOCAL_PREF must be there, AS4_PATH is merged into the path. Without it the session is
                     taken as unknown and everything is shown as it came
 
-  --mrt FILE        read an MRT file instead, plain or gzip: BGP4MP, BGP4MP_ET, TABLE_DUMP_V2, TABLE_DUMP. Each object gets
-                    "mrt":{"time","type","peer":{"address","asn"}}; an entry of a table is {"ok":true,"rib":{…},…}. The records
-                    say themselves how they are to be read; --add-path is for collectors that forget to say it
+  --mrt FILE        read an MRT file instead, plain or gzip, '-' for standard input: BGP4MP, BGP4MP_ET, TABLE_DUMP_V2,
+                    TABLE_DUMP. Each object gets "mrt":{"time","type","peer":{"address","asn"}}; an entry of a table is
+                    {"ok":true,"rib":{…},…}. The records say themselves how they are to be read; --add-path is for
+                    collectors that forget to say it
   --help            this text
 
 Exit status: 0 all was read, 1 at least one line is ok:false, 2 wrong usage.

@@ -10,6 +10,7 @@ import { type Command, UsageError, type World } from './command.ts';
 /** set by the bundler */
 declare const HERALD_VERSION: string | undefined;
 
+const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 /** how a shell reports death by SIGPIPE: whoever read our output went away */
 const EXIT_BROKEN_PIPE = 141;
@@ -84,7 +85,7 @@ function usageSentence(error: unknown): string | undefined {
   }
   // node:util parseArgs: its first sentence says it, the rest is advice about positionals
   if (!error.code.startsWith('ERR_PARSE_ARGS_')) return undefined;
-  const [sentence = error.message] = error.message.split('. ');
+  const [sentence = error.message] = error.message.split(/\.\s/);
   return sentence.replace(/^Unknown option/, 'unknown flag').replace(/^Option/, 'flag');
 }
 
@@ -101,8 +102,11 @@ function onStopSignal(handler: (signal: string) => void): void {
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(EXIT_BROKEN_PIPE);
-  throw error;
+  process.stderr.write(`herald: cannot write the output: ${error.message}\n`);
+  process.exit(EXIT_FAILED);
 });
+// the terminal is gone, or `2>&1 | head` has seen enough: no reason to drop a session, and nobody left to tell
+process.stderr.on('error', () => undefined);
 
 const { stdin, stdout, stderr } = process;
 const args = process.argv.slice(2);

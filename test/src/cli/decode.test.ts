@@ -156,6 +156,16 @@ describe('herald decode', function () {
     expect(status).to.equal(141);
   });
 
+  it('says so when the disk is full', async () => {
+    const command = '"$0" decode > /dev/full';
+    const output = await run('sh', ['-c', command, LAUNCHER], {
+      input: `${KEEPALIVE}\n`,
+      anyStatus: true,
+    });
+    expect(output.status).to.equal(1);
+    expect(output.stderr).to.match(/^herald: cannot write the output: ENOSPC[^\n]*\n$/);
+  });
+
   describe('--mrt', () => {
     const folder = mkdtempSync(join(tmpdir(), 'herald-decode-'));
     after(() => rmSync(folder, { recursive: true }));
@@ -235,6 +245,16 @@ describe('herald decode', function () {
       expect(status).to.equal(2);
       expect(stdout).to.equal('');
       expect(stderr).to.match(/^herald decode: cannot read .*none.*\n$/);
+    });
+
+    it('reads what can be read only once: a pipe, or standard input', async () => {
+      const path = file('piped.gz', gzipSync(UPDATES));
+      const shell = (command: string) => run('sh', ['-c', command, LAUNCHER, path]);
+      const piped = await shell('cat "$1" | "$0" decode --mrt /dev/stdin');
+      const named = await shell('"$0" decode --mrt - < "$1"');
+      expect(parseLines(piped.stdout)).to.have.length(4);
+      expect(parseLines(piped.stdout)[0]).to.have.nested.property('message.kind', 'update');
+      expect(named.stdout).to.equal(piped.stdout);
     });
 
     it('refuses bzip2 with a sentence', async () => {
