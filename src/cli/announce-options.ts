@@ -7,6 +7,7 @@ import {
   type ExtendedCommunity,
   type Ipv4Address,
   type Ipv6Address,
+  isLinkLocal,
   isUsableAsn,
   type LargeCommunity,
   parseAddress,
@@ -70,8 +71,14 @@ export function announceOptions(
   if (flags.from !== undefined && prefixes.length > 0) {
     throw new UsageError('give prefixes as arguments or with --from, not both');
   }
+  const peer = readPeer(required('--peer', flags.peer));
+  if (source !== undefined && source.family !== peer.address.family) {
+    throw new UsageError(
+      `--source '${flags.source}' cannot reach --peer '${flags.peer}': one is IPv4, one IPv6`,
+    );
+  }
   return {
-    peer: readPeer(required('--peer', flags.peer)),
+    peer,
     peerAsn: readPeerAsn(required('--peer-asn', flags['peer-asn'])),
     asn: readAsn('--asn', required('--asn', flags.asn)),
     ...(source === undefined ? {} : { source }),
@@ -108,8 +115,14 @@ export function readPeer(text: string): AnnounceOptions['peer'] {
       `--peer '${text}' is not ADDRESS, ADDRESS:PORT or [IPV6]:PORT (an address, not a host name)`,
     );
   }
-  const zone = percent === -1 ? {} : { zone: host.slice(percent + 1) };
-  return { address, port: portNumber, ...zone };
+  const zone = percent === -1 ? '' : host.slice(percent + 1);
+  const needsZone = address.family === 'ipv6' && isLinkLocal(address);
+  if (needsZone !== (percent !== -1) || (needsZone && zone === '')) {
+    throw new UsageError(
+      `--peer '${text}': a link-local address needs its interface, like fe80::1%eth0, and no other address has one`,
+    );
+  }
+  return { address, port: portNumber, ...(zone === '' ? {} : { zone }) };
 }
 
 function readAddress(flag: string, text: string): Address {

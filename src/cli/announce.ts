@@ -3,6 +3,7 @@
  * stop, then withdraws them, says why it goes (Cease with a text) and exits 0.
  */
 
+import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -84,6 +85,8 @@ const PEER_NAME = 'peer';
 const PROGRESS_EVERY_MS = 1000;
 const WITHDRAW_DEADLINE_MS = 5000;
 const OPEN_ERROR = 2;
+const MAX_KEY_OCTETS = 80;
+const CARRIAGE_RETURN = 0x0d;
 
 export const announceCommand: Command = {
   name: 'announce',
@@ -96,34 +99,50 @@ export const announceCommand: Command = {
       allowPositionals: true,
     });
     const options = announceOptions(values, positionals);
-    const list = readPrefixes(options);
+    const list = await readPrefixes(options, world);
     for (const warning of list.warnings) world.stderr.write(`herald announce: ${warning}\n`);
-    if (list.prefixes.length === 0) throw new UsageError(`${options.from} holds no prefix`);
     return await announce(options, list.prefixes, world);
   },
 };
 
-function readPrefixes(options: AnnounceOptions): PrefixList {
+async function readPrefixes(options: AnnounceOptions, world: World): Promise<PrefixList> {
   if (options.from === undefined) return parsePrefixArguments(options.prefixes);
   const source = options.from === '-' ? 'standard input' : options.from;
-  return parsePrefixList(readText(options.from === '-' ? 0 : options.from, source), source);
+  const bytes = options.from === '-' ? await readAll(world.stdin) : readBytes(source);
+  const list = parsePrefixList(bytes.toString('latin1'), source);
+  if (list.prefixes.length === 0) throw new UsageError(`${source} holds no prefix`);
+  return list;
 }
 
-function readText(file: string | number, name: string): string {
+/** As a stream: what is inherited from another program may not block, and then a plain read has nothing yet (EAGAIN). */
+async function readAll(stream: NodeJS.ReadableStream): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) {
+    chunks.push(typeof chunk === 'string' ? Buffer.from(chunk, 'latin1') : chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function readBytes(file: string): Buffer {
   try {
-    return readFileSync(file, 'latin1');
+    return readFileSync(file);
   } catch (error) {
-    throw new UsageError(`cannot read ${name}: ${error instanceof Error ? error.message : error}`);
+    throw new UsageError(`cannot read ${file}: ${error instanceof Error ? error.message : error}`);
   }
 }
 
+/** The kernel signs with the octets of the file; a text that is not UTF-8 would not come out of a string as it went in. */
 function readPassword(file: string): string {
-  const [line = ''] = readText(file, file).split('\n');
-  const password = line.replace(/\r$/, '');
-  if (password.length < 1 || password.length > 80) {
-    throw new UsageError(`the first line of ${file} must hold a key of 1 to 80 characters`);
+  const bytes = readBytes(file);
+  const end = bytes.indexOf('\n');
+  const line = bytes.subarray(0, end === -1 ? bytes.length : end);
+  const key = line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line;
+  if (key.length < 1 || key.length > MAX_KEY_OCTETS || !isUtf8(key)) {
+    throw new UsageError(
+      `the first line of ${file} must hold a key of 1 to ${MAX_KEY_OCTETS} octets, in UTF-8`,
+    );
   }
-  return password;
+  return key.toString('utf8');
 }
 
 function peerSettings(options: AnnounceOptions): PeerSettings {
@@ -163,10 +182,7 @@ async function announce(
   world: World,
 ): Promise<number> {
   const settings = peerSettings(options);
-  const host = formatAddress(options.peer.address);
-  const peer = host.includes(':')
-    ? `[${host}]:${options.peer.port}`
-    : `${host}:${options.peer.port}`;
+  const peer = peerName(options.peer);
   const output = {
     say: (sentence: string) => world.stderr.write(`herald announce: ${sentence}\n`),
     fact: (fact: object) => options.json && world.stdout.write(`${JSON.stringify(fact)}\n`),
@@ -178,7 +194,9 @@ async function announce(
     report.event(event);
     ending.watch(event);
   });
-  output.say(`dialling ${peer} to announce ${prefixes.length.toLocaleString('en')} prefixes`);
+  const count =
+    prefixes.length === 1 ? '1 prefix' : `${prefixes.length.toLocaleString('en')} prefixes`;
+  output.say(`dialling ${peer} to announce ${count}`);
   speaker.apply({ peers: [{ settings, routes: routesOf(prefixes, options) }] });
   const progress = setInterval(() => {
     const [status] = speaker.status();
@@ -191,6 +209,12 @@ async function announce(
   await speaker.stop({ kind: 'shutdown', text, deadlineMs: WITHDRAW_DEADLINE_MS });
   report.stopped(reason, exitCode);
   return exitCode;
+}
+
+function peerName({ address, port, zone }: AnnounceOptions['peer']): string {
+  const host = formatAddress(address);
+  if (address.family === 'ipv4') return `${host}:${port}`;
+  return zone === undefined ? `[${host}]:${port}` : `[${host}%${zone}]:${port}`;
 }
 
 function* routesOf(prefixes: readonly Prefix[], options: AnnounceOptions): Iterable<Route> {

@@ -13,12 +13,14 @@ export interface PrefixList {
 }
 
 const MAX_WARNINGS = 5;
+/** of UTF-8, where the text was read octet by octet */
+const BYTE_ORDER_MARK = '\u00ef\u00bb\u00bf';
 
 export function parsePrefixList(text: string, source: string): PrefixList {
   const prefixes: Prefix[] = [];
   const warnings: string[] = [];
   let lineNumber = 0;
-  let start = 0;
+  let start = text.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
   while (start < text.length) {
     const newline = text.indexOf('\n', start);
     const end = newline === -1 ? text.length : newline;
@@ -63,6 +65,8 @@ function bounded(warnings: readonly string[]): readonly string[] {
   ];
 }
 
+/** for a terminal, which a binary file must not write to: only what is printable stays */
 function shortened(text: string): string {
-  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+  const visible = text.slice(0, 60).replaceAll(/[^ -~]/g, '?');
+  return text.length > 60 ? `${visible}…` : visible;
 }

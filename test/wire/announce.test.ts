@@ -173,7 +173,8 @@ async function secondSignal(): Promise<void> {
 }
 
 async function passwordStaysSecret(): Promise<void> {
-  const secret = 'h1dden-w0rd';
+  // a letter of two octets: the kernel must get those of the file
+  const secret = 'h1dden-wörd';
   const listener = await new NodeTcpTransport().listen(
     { port: 0, address: address('127.0.0.1') },
     (connection) => ({
