@@ -228,7 +228,8 @@ export class AdjRibIn {
   }
 }
 
-function noCounters(): Mutable<AdjRibInCounters> {
+/** Counters at zero, for who sums them up. */
+export function noCounters(): Mutable<AdjRibInCounters> {
   return { updates: 0, announced: 0, withdrawn: 0, treatedAsWithdraw: 0, loops: 0, rejected: 0 };
 }
 

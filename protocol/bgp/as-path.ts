@@ -108,7 +108,7 @@ export function toTwoOctets(asn: number): number {
   return asn > 0xffff ? AS_TRANS : asn;
 }
 
-export function isConfederation(segment: AsPathSegment): boolean {
+function isConfederation(segment: AsPathSegment): boolean {
   return segment.type === 'confed-sequence' || segment.type === 'confed-set';
 }
 

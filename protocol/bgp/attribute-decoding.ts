@@ -10,8 +10,8 @@
 import { u8At } from '../bytes/peek.ts';
 import type { ByteWriter } from '../bytes/writer.ts';
 import type { Ipv4Address } from '../net/address.ts';
-import { AttributeFlag, attributeName, ErrorCode, type UpdateSubcode } from './codes.ts';
-import { BgpFault, type Issue } from './error.ts';
+import { AttributeFlag, attributeName, ErrorCode, UpdateSubcode } from './codes.ts';
+import { BgpFault, type Issue, type Outcome } from './error.ts';
 import type { FamilyId } from './family.ts';
 import type {
   Aggregator,
@@ -25,8 +25,6 @@ import type {
   UnknownAttribute,
 } from './message.ts';
 import type { CodecContext } from './negotiate.ts';
-
-export type UpdateSubcodeValue = (typeof UpdateSubcode)[keyof typeof UpdateSubcode];
 
 /** A fault of outcome treat-as-withdraw that waits for the routes it takes down. */
 export interface PendingFault {
@@ -127,7 +125,7 @@ export class Decoding {
   }
 
   /** The attribute at hand is malformed: what that means is in its row. */
-  fail(subcode: UpdateSubcodeValue, detail: string): void {
+  fail(subcode: UpdateSubcode, detail: string): void {
     const row = this.row;
     const text = row === undefined ? detail : `${attributeName(row.code)}: ${detail}`;
     switch (row?.onFault) {
@@ -142,8 +140,13 @@ export class Decoding {
     }
   }
 
+  /** Its length conflicts with what the code demands: RFC 4271 §6.3 subcode 5, outcome as the row says. */
+  wrongLength(start: number, end: number, wanted: string): void {
+    this.fail(UpdateSubcode.attributeLength, `length ${end - start}, wanted ${wanted}`);
+  }
+
   /** Drops the attribute at hand and goes on (RFC 7606 §2 attribute discard). */
-  discard(subcode: UpdateSubcodeValue, detail: string): void {
+  discard(subcode: UpdateSubcode, detail: string): void {
     this.#issues ??= [];
     this.#issues.push({
       attribute: this.code,
@@ -154,7 +157,7 @@ export class Decoding {
   }
 
   /** The whole message will be treated as a withdrawal of its routes. The attribute at hand goes into the data field. */
-  withdraw(subcode: UpdateSubcodeValue, detail: string): void {
+  withdraw(subcode: UpdateSubcode, detail: string): void {
     this.pending ??= { subcode, data: this.#faultData(subcode), detail };
   }
 
@@ -164,7 +167,7 @@ export class Decoding {
   }
 
   /** Nothing of this message can be trusted: the session ends. */
-  reset(subcode: UpdateSubcodeValue, detail: string): never {
+  reset(subcode: UpdateSubcode, detail: string): never {
     throw new BgpFault({
       code: ErrorCode.update,
       subcode,
@@ -174,9 +177,15 @@ export class Decoding {
   }
 
   /** RFC 4271 §6.3: subcodes 1, 10 and 11 carry no data, the others the attribute: type, length and value. */
-  #faultData(subcode: number): Uint8Array {
-    if (subcode === 1 || subcode === 10 || subcode === 11) return NO_DATA;
-    return this.bytes.slice(this.head, this.end);
+  #faultData(subcode: UpdateSubcode): Uint8Array {
+    switch (subcode) {
+      case UpdateSubcode.malformedAttributeList:
+      case UpdateSubcode.invalidNetworkField:
+      case UpdateSubcode.malformedAsPath:
+        return NO_DATA;
+      default:
+        return this.bytes.slice(this.head, this.end);
+    }
   }
 
   /**
@@ -227,7 +236,7 @@ export interface AttributeRow {
   /** the Optional and Transitive bits that it must have */
   readonly flags: number;
   /** what becomes of an UPDATE whose attribute of this code is malformed (RFC 7606 §7) */
-  readonly onFault: 'discard-attribute' | 'treat-as-withdraw' | 'reset';
+  readonly onFault: Outcome;
   /** dropped when it comes from an external neighbour */
   readonly internalOnly?: true;
   /** its RFC wants it dropped where flags are wrong, for which RFC 7606 §3 c leaves room */

@@ -3,7 +3,7 @@
  * malformed is treated as these say. AIGP (RFC 7311 §3), BGP Prefix-SID (RFC 8669 §6), ATTR_SET (RFC 6368, RFC 7606 §7.16).
  */
 
-import { u8At, u16At } from '../bytes/peek.ts';
+import { u16At } from '../bytes/peek.ts';
 import {
   type AttributeRow,
   type Decoding,
@@ -67,9 +67,5 @@ function keepTlvs(d: Decoding, start: number, end: number, uncounted: number): v
     at += length;
   }
   if (at === end && end > start) d.keep(start);
-  else
-    d.fail(
-      UpdateSubcode.attributeLength,
-      `its TLVs do not add up (first type ${u8At(d.bytes, start)})`,
-    );
+  else d.fail(UpdateSubcode.attributeLength, 'its TLVs do not add up');
 }

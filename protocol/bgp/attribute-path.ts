@@ -40,7 +40,7 @@ const origin: AttributeRow = {
   flags: WELL_KNOWN,
   onFault: 'treat-as-withdraw',
   decode(d, start, end) {
-    if (end - start !== 1) return wrongLength(d, start, end, '1 octet');
+    if (end - start !== 1) return d.wrongLength(start, end, '1 octet');
     const value = ORIGINS[u8At(d.bytes, start)];
     if (value === undefined) {
       d.fail(UpdateSubcode.invalidOrigin, `value ${u8At(d.bytes, start)} is not defined`);
@@ -77,7 +77,7 @@ const nextHop: AttributeRow = {
   flags: WELL_KNOWN,
   onFault: 'treat-as-withdraw',
   decode(d, start, end) {
-    if (end - start !== 4) return wrongLength(d, start, end, '4 octets');
+    if (end - start !== 4) return d.wrongLength(start, end, '4 octets');
     const bits = i32At(d.bytes, start);
     if (d.context.internal !== undefined && !isHostAddress(bits)) {
       d.fail(UpdateSubcode.invalidNextHop, 'not the address of a host');
@@ -103,7 +103,7 @@ const med: AttributeRow = {
   flags: OPTIONAL,
   onFault: 'treat-as-withdraw',
   decode(d, start, end) {
-    if (end - start !== 4) return wrongLength(d, start, end, '4 octets');
+    if (end - start !== 4) return d.wrongLength(start, end, '4 octets');
     d.med = u32At(d.bytes, start);
   },
   size: (attributes) => (attributes.med === undefined ? undefined : 4),
@@ -118,7 +118,7 @@ const localPref: AttributeRow = {
   onFault: 'treat-as-withdraw',
   internalOnly: true,
   decode(d, start, end) {
-    if (end - start !== 4) return wrongLength(d, start, end, '4 octets');
+    if (end - start !== 4) return d.wrongLength(start, end, '4 octets');
     d.localPref = u32At(d.bytes, start);
   },
   size: (attributes) => (attributes.localPref === undefined ? undefined : 4),
@@ -132,7 +132,7 @@ const atomicAggregate: AttributeRow = {
   flags: WELL_KNOWN,
   onFault: 'discard-attribute',
   decode(d, start, end) {
-    if (end !== start) return wrongLength(d, start, end, 'none');
+    if (end !== start) return d.wrongLength(start, end, 'none');
     d.atomicAggregate = true;
   },
   size: (attributes) => (attributes.atomicAggregate === true ? 0 : undefined),
@@ -146,7 +146,7 @@ const aggregator: AttributeRow = {
   decode(d, start, end) {
     const asnWidth = width(d.context);
     if (end - start !== asnWidth + 4) {
-      return wrongLength(d, start, end, `${asnWidth + 4} octets`);
+      return d.wrongLength(start, end, `${asnWidth + 4} octets`);
     }
     d.aggregator = readAggregator(d, start, asnWidth);
   },
@@ -164,7 +164,7 @@ const as4Path: AttributeRow = {
   onFault: 'discard-attribute',
   decode(d, start, end) {
     if (isOutOfPlace(d)) return;
-    if (start === end) return wrongLength(d, start, end, 'at least one segment');
+    if (start === end) return d.wrongLength(start, end, 'at least one segment');
     const path = readAsPath(d.bytes, start, end, 4);
     if (typeof path === 'string') d.fail(UpdateSubcode.optionalAttribute, path);
     else d.as4Path = path;
@@ -184,7 +184,7 @@ const as4Aggregator: AttributeRow = {
   onFault: 'discard-attribute',
   decode(d, start, end) {
     if (isOutOfPlace(d)) return;
-    if (end - start !== 8) return wrongLength(d, start, end, '8 octets');
+    if (end - start !== 8) return d.wrongLength(start, end, '8 octets');
     d.as4Aggregator = readAggregator(d, start, 4);
   },
   size: (attributes, context) =>
@@ -206,11 +206,6 @@ export const PATH_ROWS: readonly AttributeRow[] = [
   as4Path,
   as4Aggregator,
 ];
-
-/** A length that conflicts with what the code demands: RFC 4271 §6.3 subcode 5, outcome as the row says. */
-export function wrongLength(d: Decoding, start: number, end: number, wanted: string): void {
-  d.fail(UpdateSubcode.attributeLength, `length ${end - start}, wanted ${wanted}`);
-}
 
 function width(context: CodecContext): AsnWidth {
   return context.as4 ? 4 : 2;

@@ -6,7 +6,6 @@
 import { i32At, u32At } from '../bytes/peek.ts';
 import type { Ipv4Address } from '../net/address.ts';
 import { type AttributeRow, OPTIONAL, OPTIONAL_TRANSITIVE } from './attribute-decoding.ts';
-import { wrongLength } from './attribute-path.ts';
 import { AttributeCode } from './codes.ts';
 
 const originatorId: AttributeRow = {
@@ -15,7 +14,7 @@ const originatorId: AttributeRow = {
   onFault: 'treat-as-withdraw',
   internalOnly: true,
   decode(d, start, end) {
-    if (end - start !== 4) return wrongLength(d, start, end, '4 octets');
+    if (end - start !== 4) return d.wrongLength(start, end, '4 octets');
     d.originatorId = { family: 'ipv4', bits: i32At(d.bytes, start) };
   },
   size: (attributes) => (attributes.originatorId === undefined ? undefined : 4),
@@ -31,7 +30,7 @@ const clusterList: AttributeRow = {
   internalOnly: true,
   decode(d, start, end) {
     if (end === start || (end - start) % 4 !== 0) {
-      return wrongLength(d, start, end, 'a multiple of 4 octets');
+      return d.wrongLength(start, end, 'a multiple of 4 octets');
     }
     const list: Ipv4Address[] = [];
     for (let at = start; at < end; at += 4) list.push({ family: 'ipv4', bits: i32At(d.bytes, at) });
@@ -49,7 +48,7 @@ const otc: AttributeRow = {
   flags: OPTIONAL_TRANSITIVE,
   onFault: 'treat-as-withdraw',
   decode(d, start, end) {
-    if (end - start !== 4) return wrongLength(d, start, end, '4 octets');
+    if (end - start !== 4) return d.wrongLength(start, end, '4 octets');
     d.otc = u32At(d.bytes, start);
   },
   size: (attributes) => (attributes.otc === undefined ? undefined : 4),

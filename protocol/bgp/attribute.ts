@@ -80,8 +80,12 @@ function decodeOne(d: Decoding, flags: number, start: number, end: number): void
   else {
     wrongFlags(d, row, flags);
     // the routes in it are to be treated as withdrawn too, so they have to be read
-    if (row.onFault === 'reset') row.decode(d, start, end);
+    if (carriesRoutes(row.code)) row.decode(d, start, end);
   }
+}
+
+function carriesRoutes(code: number | undefined): boolean {
+  return code === AttributeCode.mpReach || code === AttributeCode.mpUnreach;
 }
 
 /** The list ends inside an attribute (RFC 7606 §4): the routes can still be found, unless they were in this very one. */
@@ -94,18 +98,14 @@ function noRoom(d: Decoding, head: number, end: number): void {
     code === undefined
       ? 'one octet is left behind the last attribute'
       : `${attributeName(code)} runs past the end of the attribute list`;
-  if (code === AttributeCode.mpReach || code === AttributeCode.mpUnreach) {
-    d.reset(UpdateSubcode.malformedAttributeList, detail);
-  }
+  if (carriesRoutes(code)) d.reset(UpdateSubcode.malformedAttributeList, detail);
   d.withdraw(UpdateSubcode.malformedAttributeList, detail);
 }
 
 /** RFC 7606 §3 g: the first one counts, except where two lists of routes contradict each other. */
 function repeated(d: Decoding): void {
   const detail = `${attributeName(d.code)} came more than once`;
-  if (d.code === AttributeCode.mpReach || d.code === AttributeCode.mpUnreach) {
-    d.reset(UpdateSubcode.malformedAttributeList, detail);
-  }
+  if (carriesRoutes(d.code)) d.reset(UpdateSubcode.malformedAttributeList, detail);
   d.discard(UpdateSubcode.malformedAttributeList, detail);
 }
 
@@ -145,7 +145,7 @@ export function encodeAttributes(
       if (other === undefined || other.code > row.code) break;
       writeUnknown(writer, other);
     }
-    if (row.onFault !== 'reset') writeRow(writer, row, attributes, context);
+    if (!carriesRoutes(row.code)) writeRow(writer, row, attributes, context);
   }
   for (const other of unknown.slice(next)) writeUnknown(writer, other);
 }

@@ -10,6 +10,7 @@ export const MessageType = {
   keepalive: 4,
   routeRefresh: 5,
 } as const;
+export type MessageType = (typeof MessageType)[keyof typeof MessageType];
 
 export const Afi = { ipv4: 1, ipv6: 2 } as const;
 export const Safi = { unicast: 1, multicast: 2 } as const;
@@ -28,6 +29,7 @@ export const CapabilityCode = {
   /** Cisco's number from before RFC 2918; old speakers send it beside or instead of 2 */
   ciscoRouteRefresh: 128,
 } as const;
+export type CapabilityCode = (typeof CapabilityCode)[keyof typeof CapabilityCode];
 
 export const AttributeCode = {
   origin: 1,
@@ -52,6 +54,7 @@ export const AttributeCode = {
   prefixSid: 40,
   attrSet: 128,
 } as const;
+export type AttributeCode = (typeof AttributeCode)[keyof typeof AttributeCode];
 
 export const AttributeFlag = {
   optional: 0x80,
@@ -71,8 +74,10 @@ export const ErrorCode = {
   routeRefresh: 7,
   sendHoldTimerExpired: 8,
 } as const;
+export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
 
 export const HeaderSubcode = { notSynchronized: 1, badLength: 2, badType: 3 } as const;
+export type HeaderSubcode = (typeof HeaderSubcode)[keyof typeof HeaderSubcode];
 
 export const OpenSubcode = {
   unspecific: 0,
@@ -84,6 +89,7 @@ export const OpenSubcode = {
   unsupportedCapability: 7,
   roleMismatch: 11,
 } as const;
+export type OpenSubcode = (typeof OpenSubcode)[keyof typeof OpenSubcode];
 
 export const UpdateSubcode = {
   malformedAttributeList: 1,
@@ -97,6 +103,7 @@ export const UpdateSubcode = {
   invalidNetworkField: 10,
   malformedAsPath: 11,
 } as const;
+export type UpdateSubcode = (typeof UpdateSubcode)[keyof typeof UpdateSubcode];
 
 /** RFC 6608 */
 export const FsmSubcode = {
@@ -105,6 +112,7 @@ export const FsmSubcode = {
   inOpenConfirm: 2,
   inEstablished: 3,
 } as const;
+export type FsmSubcode = (typeof FsmSubcode)[keyof typeof FsmSubcode];
 
 /** RFC 4486, RFC 8538 (9), RFC 9384 (10) */
 export const CeaseSubcode = {
@@ -119,12 +127,14 @@ export const CeaseSubcode = {
   hardReset: 9,
   bfdDown: 10,
 } as const;
+export type CeaseSubcode = (typeof CeaseSubcode)[keyof typeof CeaseSubcode];
 
 /** RFC 7313 §5 */
 export const RouteRefreshSubcode = { invalidLength: 1 } as const;
 
 /** RFC 7911 §4, in the capability: what its sender can do */
 export const AddPathMode = { receive: 1, send: 2, both: 3 } as const;
+export type AddPathMode = (typeof AddPathMode)[keyof typeof AddPathMode];
 
 /** RFC 9234 §4.1 */
 export const Role = {
@@ -134,6 +144,7 @@ export const Role = {
   customer: 3,
   peer: 4,
 } as const;
+export type Role = (typeof Role)[keyof typeof Role];
 
 export const HEADER_LENGTH = 19;
 export const MAX_MESSAGE_LENGTH = 4096;

@@ -36,9 +36,10 @@ export function isLive(state: ConnectionState): boolean {
 
 /**
  * RFC 4724 §5: a neighbour that dials while we think its session is Established has restarted, if it said that it would do
- * that gracefully, for a family at least: a capability without families only offers help to others. The old connection is then dropped without a NOTIFICATION. A session younger than a keepalive interval
- * does not fall to that: the new connection may be a dial that crossed ours and that the neighbour has given up already.
- * (With hold time 0 there is no such interval, and the end of a dead session is left to TCP.)
+ * that gracefully, for a family at least: a capability without families only offers help to others. The old connection is
+ * then dropped without a NOTIFICATION. A session younger than a keepalive interval does not fall to that: the new connection
+ * may be a dial that crossed ours and that the neighbour has given up already. (With hold time 0 there is no such interval,
+ * and the end of a dead session is left to TCP.)
  */
 export function isReplacedByNewConnection(state: ConnectionState): boolean {
   if (state.kind !== 'established') return false;

@@ -64,7 +64,7 @@ export interface ConnectionStep {
 export const IDLE: ConnectionState = { kind: 'idle' };
 
 /** RFC 4271 §8.2.2: the hold timer before the hold time is negotiated is "a large value", 4 minutes suggested. */
-export const LARGE_HOLD_SECONDS = 240;
+const LARGE_HOLD_SECONDS = 240;
 
 /** The timers that run in a state: all of them, and no other. */
 export function timersOf(state: ConnectionState): readonly ConnectionTimer[] {

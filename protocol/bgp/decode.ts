@@ -5,7 +5,7 @@
  */
 
 import { OutOfBytes } from '../bytes/reader.ts';
-import { ErrorCode, HEADER_LENGTH, MessageType } from './codes.ts';
+import { ErrorCode, HEADER_LENGTH, MessageType, OpenSubcode, UpdateSubcode } from './codes.ts';
 import { BgpFault, type Issue } from './error.ts';
 import { checkWholeMessage, messageTypeAt } from './header.ts';
 import type { KeepaliveMessage, Message } from './message.ts';
@@ -96,7 +96,7 @@ function shortMessage(type: number, error: OutOfBytes): BgpFault {
   const isOpen = type === MessageType.open;
   return new BgpFault({
     code: isOpen ? ErrorCode.open : ErrorCode.update,
-    subcode: isOpen ? 0 : 1,
+    subcode: isOpen ? OpenSubcode.unspecific : UpdateSubcode.malformedAttributeList,
     detail: error.message,
   });
 }

@@ -31,7 +31,7 @@ export function describeOpenMessage(message: OpenMessage): Json {
   };
 }
 
-export function describeCapability(capability: Capability): Json {
+function describeCapability(capability: Capability): Json {
   const code = capabilityCode(capability);
   return { code, name: capabilityName(code), ...capabilityFields(capability) };
 }

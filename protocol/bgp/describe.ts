@@ -100,7 +100,7 @@ function describeUpdate(message: UpdateMessage): Json {
 }
 
 /** A prefix, or with its path identifier where add-path is in use. */
-export function describeNlri(nlri: Nlri): string | Json {
+function describeNlri(nlri: Nlri): string | Json {
   const prefix = formatPrefix(nlri);
   return nlri.pathId === undefined ? prefix : { prefix, pathId: nlri.pathId };
 }

@@ -4,8 +4,8 @@
  */
 
 import { ByteWriter } from '../bytes/writer.ts';
-import { MAX_EXTENDED_MESSAGE_LENGTH, MAX_MESSAGE_LENGTH, MessageType } from './codes.ts';
-import { finishMessage, writeHeader } from './header.ts';
+import { MessageType } from './codes.ts';
+import { finishMessage, maximumLength, writeHeader } from './header.ts';
 import type { Message, MessageKind } from './message.ts';
 import type { CodecContext } from './negotiate.ts';
 import { encodeNotification } from './notification.ts';
@@ -30,15 +30,10 @@ export function encode(message: Message, context: CodecContext): Uint8Array {
 /** Appends the message to what the writer holds. */
 export function encodeInto(message: Message, context: CodecContext, writer: ByteWriter): void {
   const start = writer.length;
-  writeHeader(writer, TYPES[message.kind]);
+  const type = TYPES[message.kind];
+  writeHeader(writer, type);
   writeBody(message, context, writer);
-  finishMessage(writer, start, maximumLength(message.kind, context));
-}
-
-/** How long a message of this kind may be (RFC 4271 §4.1, RFC 8654 §4). */
-export function maximumLength(kind: MessageKind, context: CodecContext): number {
-  const large = context.extendedMessage && kind !== 'open' && kind !== 'keepalive';
-  return large ? MAX_EXTENDED_MESSAGE_LENGTH : MAX_MESSAGE_LENGTH;
+  finishMessage(writer, start, maximumLength(type, context.extendedMessage));
 }
 
 function writeBody(message: Message, context: CodecContext, writer: ByteWriter): void {

@@ -6,8 +6,11 @@
 
 import type { Nlri } from './message.ts';
 
-/** From gentle to strong. `accept` never leaves the codec. */
-export type Outcome = 'accept' | 'discard-attribute' | 'treat-as-withdraw' | 'reset';
+/** What becomes of an UPDATE with a malformed attribute (RFC 7606 §2), from gentle to strong. */
+export type Outcome = 'discard-attribute' | 'treat-as-withdraw' | 'reset';
+
+/** With the gentlest the message stands, so that it is an `Issue` beside it and no fault. */
+export type FaultOutcome = Exclude<Outcome, 'discard-attribute'>;
 
 /** An attribute that was dropped while the rest of the UPDATE stands (RFC 7606 attribute discard). */
 export interface Issue {
@@ -32,7 +35,7 @@ export interface FaultInit {
   readonly subcode: number;
   readonly data?: Uint8Array;
   readonly detail: string;
-  readonly outcome?: 'reset' | 'treat-as-withdraw';
+  readonly outcome?: FaultOutcome;
   readonly withdrawn?: readonly WithdrawnByFault[];
 }
 
@@ -44,7 +47,7 @@ export class BgpFault extends Error {
   /** the Data field of the NOTIFICATION */
   readonly data: Uint8Array;
   readonly detail: string;
-  readonly outcome: 'reset' | 'treat-as-withdraw';
+  readonly outcome: FaultOutcome;
   /** with outcome treat-as-withdraw: every route of that UPDATE, announced and withdrawn alike, per family */
   readonly withdrawn: readonly WithdrawnByFault[];
 

@@ -35,18 +35,23 @@ export function messageTypeAt(bytes: Uint8Array, start: number): number {
 }
 
 /**
- * The length of the message whose header is at `start`, all 19 octets being there. Throws the fault of RFC 4271 §6.1.
- * `extended`: RFC 8654 was agreed; OPEN and KEEPALIVE keep the old limit (§4), since they may come before anything is agreed.
+ * How long a message of this type may be (RFC 4271 §4.1). `extended`: RFC 8654 was agreed; OPEN and KEEPALIVE keep the old limit
+ * (§4), since they may come before anything is agreed.
  */
+export function maximumLength(type: number, extended: boolean): number {
+  const large = extended && type !== MessageType.open && type !== MessageType.keepalive;
+  return large ? MAX_EXTENDED_MESSAGE_LENGTH : MAX_MESSAGE_LENGTH;
+}
+
+/** The length of the message whose header is at `start`, all 19 octets being there. Throws the fault of RFC 4271 §6.1. */
 export function checkHeader(bytes: Uint8Array, start: number, extended: boolean): number {
   for (let at = start; at < start + MARKER_LENGTH; at++) {
     if (bytes[at] !== 0xff) throw notSynchronized();
   }
   const length = u16At(bytes, start + LENGTH_AT);
   const type = u8At(bytes, start + TYPE_AT);
-  const large = extended && type !== MessageType.open && type !== MessageType.keepalive;
-  const maximum = large ? MAX_EXTENDED_MESSAGE_LENGTH : MAX_MESSAGE_LENGTH;
-  if (length < HEADER_LENGTH || length > maximum) throw badLength(length, type);
+  if (length < HEADER_LENGTH || length > maximumLength(type, extended))
+    throw badLength(length, type);
   const minimum = MINIMUM_LENGTH[type] ?? 0;
   if (minimum === 0) throw badType(type);
   if (length < minimum || (type === MessageType.keepalive && length !== HEADER_LENGTH)) {

@@ -26,7 +26,7 @@ export interface OpenMessage {
   /** BGP Identifier as an unsigned 32-bit number (RFC 6286); text form is the dotted quad */
   readonly routerId: number;
   readonly capabilities: readonly Capability[];
-  /** optional parameters other than capabilities (type 2): kept as they came */
+  /** optional parameters other than capabilities: written where they are given; an OPEN that brings one is refused (2/4) */
   readonly otherParameters?: readonly OptionalParameter[];
 }
 
@@ -155,8 +155,8 @@ export interface UnknownAttribute {
 }
 
 /**
- * RFC 4760 §3. For families we interpret (AFI 1 and 2, SAFI 1 and 2) `nlri` is a list; for all others the bytes behind
- * the next hop are kept in `opaque` and the next hop as bytes in `opaqueNextHop`.
+ * RFC 4760 §3. Families that we interpret (AFI 1 and 2, SAFI 1 and 2) have prefixes and addresses; of all others next hop and
+ * NLRI are kept as octets.
  */
 export type MpReach =
   | {

@@ -76,7 +76,7 @@ export function readIpv6Nlri(
   return list;
 }
 
-/** The first `length` bits (32 where it is more) at an offset as a signed word. Octets that the prefix does not have are not read. */
+/** The first `length` bits (at most 32) at an offset as a signed word. Octets that the prefix does not have are not read. */
 function maskedWord(bytes: Uint8Array, at: number, length: number): number {
   if (length >= 32) return i32At(bytes, at);
   if (length <= 0) return 0;
@@ -110,7 +110,7 @@ function writeBits(writer: ByteWriter, word: number, length: number): void {
 }
 
 /** How many octets `writeNlri` will append. */
-export function nlriSize(nlri: Nlri, withPathId: boolean): number {
+function nlriSize(nlri: Nlri, withPathId: boolean): number {
   return (withPathId ? 5 : 1) + ((nlri.length + 7) >> 3);
 }
 

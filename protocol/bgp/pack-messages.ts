@@ -18,9 +18,8 @@ import {
   MAX_MESSAGE_LENGTH,
   MessageType,
 } from './codes.ts';
-import { maximumLength } from './encode.ts';
 import { familyId, hasUnicast } from './family.ts';
-import { finishMessage, writeHeader } from './header.ts';
+import { finishMessage, maximumLength, writeHeader } from './header.ts';
 import type { PathAttributes } from './message.ts';
 import type { Negotiated } from './negotiate.ts';
 import { writeNlri } from './nlri.ts';
@@ -67,7 +66,7 @@ export function prepareAttributes(
   const chosen = sessionAttributes(route, family, view);
   if (chosen.kind === 'refused') return chosen;
   const { negotiated } = view;
-  const most = maximumLength('update', negotiated);
+  const most = maximumLength(MessageType.update, negotiated.extendedMessage);
   const least = leastOctets(chosen.attributes);
   if (least > MAX_EXTENDED_MESSAGE_LENGTH) return tooLarge(least, most);
   scratch.truncate(0);

@@ -1,5 +1,5 @@
 /**
- * The words of the session machine: configuration, events, actions, timers. Types only.
+ * The words of the session machine: configuration, events, actions, timers. Types, and the lists of states and timers.
  *
  * connection.ts is the machine of one TCP connection (RFC 4271 §8); peer.ts runs one or two of them for a neighbour:
  * collision (§6.8), damping, idle hold. Both are `step(state, event, config) -> { state, actions }`: no clock, no
@@ -47,7 +47,10 @@ export interface SessionConfig {
   readonly strictRole?: boolean;
   /** RFC 4271 §8.1.1 DampPeerOscillations: how long to stay idle after an error, doubled each time up to the maximum */
   readonly idleHold: { readonly initialSeconds: number; readonly maximumSeconds: number };
-  /** RFC 9687; 0 = off. Its §6 suggests 8 minutes or twice the hold time, whichever is greater; §4.4 wants more than the hold time. */
+  /**
+   * RFC 9687; 0 = off. Its §6 suggests 8 minutes or twice the hold time, whichever is greater; §4.4 wants more than the hold
+   * time.
+   */
   readonly sendHoldSeconds: number;
   /** how long `closing` may last before the connection is cut */
   readonly closeSeconds: number;
@@ -62,8 +65,6 @@ export const CONNECTION_TIMERS = [
   'close',
 ] as const;
 export type ConnectionTimer = (typeof CONNECTION_TIMERS)[number];
-/** The idle hold timer belongs to the neighbour, the others to one connection. */
-export type PeerTimer = ConnectionTimer | 'idle-hold';
 
 /** Why we stop on purpose. */
 export type StopReason =

@@ -2,7 +2,7 @@
 
 /** The two-octet stand-in for an AS number that does not fit in two octets (RFC 6793 §9). */
 export const AS_TRANS = 23456;
-export const MAX_ASN = 0xffffffff;
+const MAX_ASN = 0xffffffff;
 
 /** True for a number that may stand as an AS number in a session: not 0 (RFC 7607), at most 32 bits. */
 export function isUsableAsn(asn: number): boolean {

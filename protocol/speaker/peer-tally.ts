@@ -1,10 +1,8 @@
 /** The counters of one neighbour, over all its connections and sessions. */
 
-import type { AdjRibInCounters } from '../bgp/adj-rib-in.ts';
+import { type AdjRibInCounters, noCounters } from '../bgp/adj-rib-in.ts';
 import type { PeerCounters } from './events.ts';
 import type { Wire } from './wire.ts';
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 export class PeerTally {
   establishedCount = 0;
@@ -14,14 +12,7 @@ export class PeerTally {
   /** traffic of connections that have ended */
   readonly #traffic = { messagesSent: 0, messagesReceived: 0, bytesSent: 0, bytesReceived: 0 };
   /** what the neighbour sent in sessions that have ended */
-  readonly #received: Mutable<AdjRibInCounters> = {
-    updates: 0,
-    announced: 0,
-    withdrawn: 0,
-    treatedAsWithdraw: 0,
-    loops: 0,
-    rejected: 0,
-  };
+  readonly #received = noCounters();
 
   /** a connection has ended: its traffic is kept in the sums */
   keepTraffic(wire: Wire): void {

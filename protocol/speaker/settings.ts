@@ -78,7 +78,7 @@ export interface RestartState {
   readonly restarting: boolean;
 }
 
-export const DEFAULT_PORT = 179;
+const DEFAULT_PORT = 179;
 const DEFAULT_HOLD_SECONDS = 9;
 const DEFAULT_CONNECT_RETRY_SECONDS = 5;
 const MINIMUM_SEND_HOLD_SECONDS = 480;
@@ -88,7 +88,7 @@ export function peerPort(settings: PeerSettings): number {
   return settings.port ?? DEFAULT_PORT;
 }
 
-export function peerFamilies(settings: PeerSettings): readonly Family[] {
+function peerFamilies(settings: PeerSettings): readonly Family[] {
   return settings.families ?? FAMILIES;
 }
 

@@ -1,8 +1,10 @@
 /** Properties of decode and encode together; UPDATE has its own in update.test.ts. */
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { MessageType } from '../../../protocol/bgp/codes.ts';
 import { decode, decodeAt, PLAIN_CONTEXT } from '../../../protocol/bgp/decode.ts';
-import { encode, encodeInto, maximumLength } from '../../../protocol/bgp/encode.ts';
+import { encode, encodeInto } from '../../../protocol/bgp/encode.ts';
+import { maximumLength } from '../../../protocol/bgp/header.ts';
 import type { Message } from '../../../protocol/bgp/message.ts';
 import { ByteWriter } from '../../../protocol/bytes/writer.ts';
 import { bytes, codecContext, sessionMessage, u8, u16 } from '../../support/arbitraries.ts';
@@ -123,8 +125,8 @@ describe('decode and encode', () => {
     const extended = { ...PLAIN_CONTEXT, extendedMessage: true };
     expect(encode(long, extended)).to.have.lengthOf(4097);
     expect(() => encode({ ...long, data: new Uint8Array(65515) }, extended)).to.throw(RangeError);
-    expect(maximumLength('open', extended)).to.equal(4096);
-    expect(maximumLength('keepalive', extended)).to.equal(4096);
-    expect(maximumLength('update', extended)).to.equal(65535);
+    expect(maximumLength(MessageType.open, extended.extendedMessage)).to.equal(4096);
+    expect(maximumLength(MessageType.keepalive, extended.extendedMessage)).to.equal(4096);
+    expect(maximumLength(MessageType.update, extended.extendedMessage)).to.equal(65535);
   });
 });
