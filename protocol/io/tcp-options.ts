@@ -7,7 +7,8 @@
  * it.
  */
 
-import type { Address, Family } from '../net/address.ts';
+import { networkInterfaces } from 'node:os';
+import { type Address, type Family, isLinkLocal } from '../net/address.ts';
 import {
   getOption,
   int32,
@@ -75,6 +76,16 @@ export function validateDialOptions(options: DialOptions): void {
     throw invalid(
       `an ${localAddress.family} source cannot reach an ${remote.address.family} neighbour`,
     );
+  if (remote.address.family === 'ipv6' && isLinkLocal(remote.address))
+    validateZone(remote.zone ?? options.localInterface);
+}
+
+/** An unknown name would be dialled as zone 0, that is through any interface, and nothing would be said. */
+function validateZone(zone: string | undefined): void {
+  if (zone === undefined) throw invalid('a link-local neighbour needs the interface it is on');
+  if (networkInterfaces()[zone] !== undefined || /^[1-9]\d*$/.test(zone)) return;
+  const sentence = `there is no interface ${zone}, or it is down or has no address`;
+  throw new TransportError('ADDRESS_NOT_AVAILABLE', sentence);
 }
 
 /** Throws INVALID_OPTION for values that no kernel would take. */

@@ -17,6 +17,7 @@ import { setPathOptions } from '../../../protocol/io/tcp-options.ts';
 import type {
   Connection,
   DialOptions,
+  Endpoint,
   Listener,
   ListenOptions,
   SocketOptions,
@@ -78,10 +79,7 @@ describe('TCP options of the kernel', () => {
   }
 
   /** 'up' when bytes really cross, else the code of the error */
-  async function attempt(
-    remote: { address: Address; port: number },
-    options: Partial<DialOptions> = {},
-  ): Promise<string> {
+  async function attempt(remote: Endpoint, options: Partial<DialOptions> = {}): Promise<string> {
     const before = accepted.length;
     const { connection, recorder } = dial(transport, {
       remote,
@@ -379,6 +377,13 @@ describe('TCP options of the kernel', () => {
       const args = ['--conditions=bgp-ts-source', '--input-type=module', '-e', script];
       const said = execFileSync(process.execPath, args, { encoding: 'utf8' });
       expect(said).to.match(/^PERMISSION cannot listen on \[::\]:179: .*CAP_NET_BIND_SERVICE/);
+    });
+
+    it('refuses a link-local neighbour without an interface, or on one that is not there', async () => {
+      const linkLocal = { address: address('fe80::1'), port: 1 };
+      expect(await attempt(linkLocal, {})).to.equal('INVALID_OPTION');
+      const code = await attempt({ ...linkLocal, zone: 'nothere0' }, {});
+      expect(code).to.equal('ADDRESS_NOT_AVAILABLE');
     });
 
     it('refuses a source of the other family in a sentence', async () => {
