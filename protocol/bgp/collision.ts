@@ -1,20 +1,20 @@
 /**
  * Which of two connections to one neighbour survives (RFC 4271 §6.8, RFC 6286 §2.3).
  *
- * The rule in one sentence: the connection that was dialled by the speaker with the larger BGP Identifier stays. The RFC
- * wraps that in the order of events on one side; the outcome must not depend on it, since the two ends see different
- * orders. How peer.ts keeps both ends in agreement:
+ * The rule in one sentence: the connection that was dialled by the speaker with the larger BGP Identifier stays, unless the
+ * other one is Established already. The two ends see different orders of events, so the letter of the RFC alone can make
+ * each close the connection that the other keeps. How peer.ts keeps them in agreement:
  *
- * - An OPEN on one connection decides, against a connection that is in OpenConfirm or Established. A connection in OpenSent
- *   is left alone: its own OPEN will decide, or never come.
+ * - An OPEN on one connection decides, against a connection that is in OpenConfirm. A connection in OpenSent is left alone:
+ *   its own OPEN will decide, or never come.
+ * - Against an Established session a connection that would lose is closed at once. One that would win is not answered: the
+ *   session stays, and the neighbour, which has our OPEN on both, shows what it chose. If it saw the session Established too
+ *   it closes the new connection (§6.8). If it had decided before, it drops the session or sends KEEPALIVE on the new
+ *   connection, and then the OPEN that was put aside counts. If nothing comes, the new connection is closed after a while.
  * - An attempt on which our OPEN has not been sent is given up as soon as the other connection is in OpenConfirm. The
  *   neighbour cannot have decided in its favour, for it has seen no OPEN on it.
  * - A connection that the neighbour dials when a session is Established gets no OPEN at all (unless graceful restart says
  *   that the old session is dead), so it cannot win on the other end either.
- *
- * Hence an Established session falls to a collision only if our OPEN was out on both connections before: the neighbour
- * will see both OPENs and decide as we do, whereas keeping the Established one (the letter of §6.8) can make the two ends
- * close one connection each.
  */
 
 import type { ConnectionState } from './connection-state.ts';

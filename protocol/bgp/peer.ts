@@ -37,6 +37,13 @@ export interface PeerState {
   readonly out: ConnectionState;
   readonly in: ConnectionState;
   readonly damping: Damping;
+  /** an OPEN that waits for the neighbour to decide a collision with an Established session (collision.ts) */
+  readonly deferred?: DeferredOpen;
+}
+
+export interface DeferredOpen {
+  readonly side: Side;
+  readonly open: OpenMessage;
 }
 
 export interface PeerStep {
@@ -48,6 +55,12 @@ export type RunningTimer =
   | { readonly timer: 'idle-hold' }
   | { readonly timer: ConnectionTimer; readonly side: Side };
 
+/**
+ * A neighbour that has not been started.
+ *
+ * @example
+ * peerStateName(initialPeerState()); // 'idle'
+ */
 export function initialPeerState(): PeerState {
   return { mode: 'stopped', nextStart: 'operator', out: IDLE, in: IDLE, damping: NO_PENALTY };
 }
@@ -73,7 +86,12 @@ const RANK: Readonly<Record<ConnectionStateName, number>> = {
   established: 6,
 };
 
-/** The state to show: that of the connection that got furthest. */
+/**
+ * The state to show: that of the connection that got furthest.
+ *
+ * @example
+ * peerStateName(stepPeer(state, { kind: 'start' }, config).state); // 'connect'
+ */
 export function peerStateName(state: PeerState): ConnectionStateName {
   const { kind: out } = state.out;
   const { kind: incoming } = state.in;
@@ -91,6 +109,9 @@ export function timersRunning(state: PeerState): readonly RunningTimer[] {
 /**
  * What to do with a connection that the neighbour dialled, before it becomes side `in`. `accept` also covers what stepPeer will
  * reject with a Cease; `refuse` is for when there is no side left to say it on.
+ *
+ * @example
+ * if (acceptsIncoming(state, config) === 'refuse') connection.abort();
  */
 export function acceptsIncoming(
   state: PeerState,
@@ -122,13 +143,13 @@ function apply(state: PeerState, event: PeerEvent, config: SessionConfig): PeerS
     case 'message':
       return event.message.kind === 'open'
         ? receiveOpen(state, event.side, event.message, config)
-        : run(state, event.side, messageEvent(event.message), config);
+        : receiveOther(state, event.side, event.message, config);
     case 'fault':
       return run(state, event.side, faultEvent(event.fault), config);
     case 'timer':
       return event.timer === 'idle-hold'
         ? idleHoldOver(state)
-        : run(state, event.side, TIMER_EVENTS[event.timer], config);
+        : timerFired(state, event.side, event.timer, config);
     case 'progress':
     case 'flushed':
       return run(state, event.side, { kind: event.kind }, config);
@@ -273,15 +294,64 @@ function receiveOpen(
   const connection = accepted.state[side];
   const other = otherSide(side);
   if (connection.kind !== 'open-confirm' || !isLive(state[other])) return accepted;
-  if (survivingSide(connection.negotiated) !== side) {
+  if (survivingSide(connection.negotiated) !== side || state.deferred !== undefined) {
     return run(state, side, { kind: 'collision-dump' }, config);
   }
+  if (state[other].kind === 'established') return defer(state, { side, open: message });
   return then(accepted, (next) => run(next, other, { kind: 'collision-dump' }, config));
+}
+
+/** Long enough for what is under way to arrive. */
+const DECISION_SECONDS = 10;
+
+/** The Established session stands while the neighbour, which has our OPEN on both, makes its choice known. */
+function defer(state: PeerState, deferred: DeferredOpen): PeerStep {
+  const { side } = deferred;
+  const timer = { timer: 'hold', side, seconds: DECISION_SECONDS, jitter: false } as const;
+  return { state: { ...state, deferred }, actions: [{ kind: 'start-timer', ...timer }] };
+}
+
+/** A KEEPALIVE behind a deferred OPEN says that the neighbour has chosen this connection. */
+function receiveOther(
+  state: PeerState,
+  side: Side,
+  message: Exclude<Message, OpenMessage>,
+  config: SessionConfig,
+): PeerStep {
+  const event = messageEvent(message);
+  if (state.deferred?.side !== side || message.kind !== 'keepalive') {
+    return run(state, side, event, config);
+  }
+  const yielded = run(state, otherSide(side), { kind: 'collision-dump' }, config);
+  const chosen = then(yielded, (next) => settleDeferred(next, config));
+  return then(chosen, (next) => run(next, side, event, config));
+}
+
+function timerFired(
+  state: PeerState,
+  side: Side,
+  timer: ConnectionTimer,
+  config: SessionConfig,
+): PeerStep {
+  const isUndecided = state.deferred?.side === side && timer === 'hold';
+  const event: ConnectionEvent = isUndecided ? { kind: 'collision-dump' } : TIMER_EVENTS[timer];
+  return run(state, side, event, config);
+}
+
+/** The other connection is gone, so the deferred OPEN counts; or its own is, and there is nothing left to wait for. */
+function settleDeferred(state: PeerState, config: SessionConfig): PeerStep {
+  const { deferred, ...rest } = state;
+  if (deferred === undefined) return quiet(state);
+  const { side, open } = deferred;
+  if (state[side].kind !== 'open-sent') return quiet(rest);
+  if (isLive(state[otherSide(side)])) return quiet(state);
+  return run(rest, side, { kind: 'open', message: open }, config);
 }
 
 /** What follows from the state alone, whatever the event was. */
 function settle(before: PeerStep, config: SessionConfig): PeerStep {
-  const alone = then(before, (state) => dropPointlessAttempt(state, config));
+  const decided = then(before, (state) => settleDeferred(state, config));
+  const alone = then(decided, (state) => dropPointlessAttempt(state, config));
   const started = then(alone, (state) => startOut(state, config));
   return then(started, (state) => watchProbation(state, config));
 }

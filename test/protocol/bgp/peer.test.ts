@@ -300,12 +300,60 @@ describe('collision', () => {
     expect(peer.state.mode).to.equal('running');
   });
 
-  it('drops a session for the connection with precedence, if our OPEN was out on both before', () => {
+  /** a session on `out`, and the neighbour's OPEN on `in`, which has precedence */
+  const undecided = () => {
     const peer = both(1);
     peer.receive('out', theirs);
     peer.receive('out', { kind: 'keepalive' });
-    expect(peer.receive('in', theirs)).to.contain('out session down collision');
+    expect(peer.receive('in', theirs)).to.equal('in +hold 10');
+    expect([peer.state.out.kind, peer.state.in.kind]).to.deep.equal(['established', 'open-sent']);
+    return peer;
+  };
+
+  it('keeps an Established session when the neighbour closes the new connection (§6.8)', () => {
+    const peer = undecided();
+    peer.notification('in', 6, 7);
+    expect([peer.state.out.kind, peer.state.in.kind]).to.deep.equal(['established', 'idle']);
+    expect(peer.state).not.to.have.property('deferred');
+  });
+
+  it('keeps an Established session when nothing shows what the neighbour chose', () => {
+    const peer = undecided();
+    const said = peer.do({ kind: 'timer', timer: 'hold', side: 'in' });
+    expect(said).to.contain('in NOTIFICATION 6/7').and.contain('in down collision');
+    expect(peer.state.out.kind).to.equal('established');
+    expect(peer.state).not.to.have.property('deferred');
+  });
+
+  it('goes on with the new connection when the neighbour drops the Established one for it', () => {
+    const peer = undecided();
+    const said = peer.notification('out', 6, 7);
+    expect(said).to.contain('out session down').and.contain('in KEEPALIVE');
     expect(peer.state.in.kind).to.equal('open-confirm');
+    peer.receive('in', { kind: 'keepalive' });
+    expect(peer.state.in.kind).to.equal('established');
+  });
+
+  it('goes over to the new connection when a KEEPALIVE says that the neighbour has chosen it', () => {
+    const peer = undecided();
+    const said = peer.receive('in', { kind: 'keepalive' });
+    expect(said).to.contain('out session down collision').and.contain('in KEEPALIVE');
+    expect([peer.state.out.kind, peer.state.in.kind]).to.deep.equal(['closing', 'established']);
+  });
+
+  it('closes the new connection at once when the Established one has precedence', () => {
+    const peer = both(9);
+    peer.receive('out', theirs);
+    peer.receive('out', { kind: 'keepalive' });
+    expect(peer.receive('in', theirs)).to.contain('in NOTIFICATION 6/7');
+    expect(peer.state.out.kind).to.equal('established');
+  });
+
+  it('forgets an OPEN that was put aside when it is stopped', () => {
+    const peer = undecided();
+    peer.do(SHUTDOWN);
+    expect(peer.state).not.to.have.property('deferred');
+    expect(peer.timers).to.deep.equal(['out close', 'in close']);
   });
 });
 
