@@ -9,9 +9,16 @@
  *   MRT           MrtReader
  */
 
-export { AdjRibIn, type AdjRibInPolicy, type ReceivedRoute } from './bgp/adj-rib-in.ts';
+export {
+  AdjRibIn,
+  type AdjRibInCounters,
+  type AdjRibInPolicy,
+  type AdjRibInResult,
+  type ReceivedRoute,
+} from './bgp/adj-rib-in.ts';
 export { AdjRibOut, type Batch } from './bgp/adj-rib-out.ts';
 export {
+  AddPathMode,
   Afi,
   AttributeCode,
   attributeName,
@@ -40,9 +47,11 @@ export {
 } from './bgp/community.ts';
 export {
   type Decoded,
+  type DecodedRibEntry,
   type DecodeResult,
   decode,
   decodeAt,
+  decodeRibEntry,
   PLAIN_CONTEXT,
   type Undecoded,
 } from './bgp/decode.ts';
@@ -53,8 +62,16 @@ export {
   describeMessage,
   describeResult,
 } from './bgp/describe.ts';
-export { encode, encodeInto } from './bgp/encode.ts';
-export { BgpFault, type Issue, type Outcome, type WithdrawnByFault } from './bgp/error.ts';
+export type { JsonObject } from './bgp/describe-session.ts';
+export { encode } from './bgp/encode.ts';
+export {
+  BgpFault,
+  type FaultInit,
+  type FaultOutcome,
+  type Issue,
+  type Outcome,
+  type WithdrawnByFault,
+} from './bgp/error.ts';
 export {
   formatExtendedCommunity,
   formatIpv6ExtendedCommunity,
@@ -64,10 +81,15 @@ export {
 export type { FamilyId } from './bgp/family.ts';
 export { Framer, type FramerResult } from './bgp/framer.ts';
 export type {
+  AddPathEntry,
   Aggregator,
   AsPathSegment,
+  AsPathSegmentType,
   Capability,
   ExtendedCommunity,
+  ExtendedNextHopEntry,
+  GracefulRestartCapability,
+  GracefulRestartFamily,
   KeepaliveMessage,
   LargeCommunity,
   Message,
@@ -77,6 +99,7 @@ export type {
   Nlri,
   NotificationMessage,
   OpenMessage,
+  OptionalParameter,
   Origin,
   PathAttributes,
   RouteRefreshMessage,
@@ -87,28 +110,41 @@ export {
   buildOpen,
   type CodecContext,
   type Negotiated,
+  type Negotiation,
   negotiate,
 } from './bgp/negotiate.ts';
-export type { NextHops, RefusedRoute, SessionView } from './bgp/pack.ts';
-export { initialPeerState, type PeerState, peerStateName, stepPeer } from './bgp/peer.ts';
+export type { NextHops, Refusal, RefusalReason, RefusedRoute, SessionView } from './bgp/pack.ts';
+export {
+  acceptsIncoming,
+  initialPeerState,
+  type PeerState,
+  type PeerStep,
+  peerStateName,
+  stepPeer,
+} from './bgp/peer.ts';
 export { attributesEqual, type Route, type RouteAttributes } from './bgp/route.ts';
 export type {
   ConnectionStateName,
+  ConnectionTimer,
   DownReason,
   PeerAction,
   PeerEvent,
   SessionConfig,
+  Side,
+  StopReason,
 } from './bgp/session.ts';
-export { decodeRibAttributes, endOfRib, isEndOfRib, type RibSource } from './bgp/update.ts';
+export { endOfRib, isEndOfRib, type RibSource } from './bgp/update.ts';
 export { formatHex, parseHex } from './bytes/hex.ts';
 export type { Clock, Timer } from './io/clock.ts';
+export { formatEndpoint } from './io/endpoint.ts';
 export { type InterfaceAddresses, resolveLocalAddresses } from './io/interface-addresses.ts';
-export { MemoryNetwork } from './io/memory-transport.ts';
+export { type DialFault, MemoryNetwork, type MemoryNetworkOptions } from './io/memory-transport.ts';
 export { nodeClock } from './io/node-clock.ts';
 export { nodeRandom } from './io/node-random.ts';
-export { NodeTcpTransport } from './io/node-tcp.ts';
+export { type NodeTcpOptions, NodeTcpTransport } from './io/node-tcp.ts';
 export type { Random } from './io/random.ts';
 export {
+  type AcceptHandler,
   type Connection,
   type ConnectionHandlers,
   type DialOptions,
@@ -124,6 +160,7 @@ export {
 export { MrtReader } from './mrt/reader.ts';
 export {
   type MrtHeader,
+  type MrtMalformed,
   type MrtMessage,
   type MrtPeer,
   type MrtPeerIndex,
@@ -132,12 +169,14 @@ export {
   type MrtRibEntry,
   type MrtStateChange,
   MrtType,
+  type MrtUnknown,
   mrtTypeName,
 } from './mrt/record.ts';
 export {
   type Address,
   addressEquals,
   addressKey,
+  compareAddress,
   comparePrefix,
   type Family,
   hostPrefix,
@@ -149,6 +188,7 @@ export {
   maskPrefix,
   type Prefix,
   type PrefixKey,
+  prefixAddress,
   prefixContains,
   prefixEquals,
   prefixKey,

@@ -52,6 +52,15 @@ const ACCEPTED: AdjRibInResult = { kind: 'accepted' };
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
+/**
+ * The routes of one neighbour, in one session at a time.
+ *
+ * @example
+ * const rib = new AdjRibIn({ kind: 'keep', maxPrefixes: 1000 });
+ * rib.established(negotiated);
+ * if (rib.update(message).kind === 'limit-exceeded') close();
+ * for (const { prefix } of rib.routes()) use(prefix);
+ */
 export class AdjRibIn {
   readonly #policy: AdjRibInPolicy;
   readonly #routes = new Map<string, ReceivedRoute>();

@@ -29,6 +29,15 @@ export interface Batch {
   readonly messages: number;
 }
 
+/**
+ * What one neighbour shall be told: wishes in, packed UPDATEs out.
+ *
+ * @example
+ * const rib = new AdjRibOut();
+ * rib.apply([{ prefix: prefix('198.51.100.7/32'), attributes: { med: 10 } }]);
+ * rib.established({ negotiated, nextHops: { ipv4: ipv4('192.0.2.2') } });
+ * for (let batch = rib.take(65536); batch; batch = rib.take(65536)) socket.write(batch.bytes);
+ */
 export class AdjRibOut {
   readonly #ribs = { ipv4: new FamilyRibOut('ipv4'), ipv6: new FamilyRibOut('ipv6') };
   #view: SessionView | undefined = undefined;

@@ -286,19 +286,42 @@ const ERRORS: Readonly<Record<number, { readonly name: string; readonly subcodes
   8: { name: 'Send Hold Timer Expired', subcodes: {} },
 };
 
+/**
+ * The name of a message type, or `message type N`.
+ *
+ * @example
+ * messageTypeName(2); // 'UPDATE'
+ */
 export function messageTypeName(type: number): string {
   return MESSAGE_TYPES[type] ?? `message type ${type}`;
 }
 
+/**
+ * The name of a capability in kebab case, or `capability-N`.
+ *
+ * @example
+ * capabilityName(65); // 'four-octet-asn'
+ */
 export function capabilityName(code: number): string {
   return CAPABILITIES[code] ?? `capability-${code}`;
 }
 
+/**
+ * The name of a path attribute, or `attribute N`.
+ *
+ * @example
+ * attributeName(5); // 'LOCAL_PREF'
+ */
 export function attributeName(code: number): string {
   return ATTRIBUTES[code] ?? `attribute ${code}`;
 }
 
-/** `Cease/Administrative Shutdown`; the code alone where the subcode is 0, which says nothing more (RFC 4271 §4.5). */
+/**
+ * `Cease/Administrative Shutdown`; the code alone where the subcode is 0, which says nothing more (RFC 4271 §4.5).
+ *
+ * @example
+ * notificationName(6, 2); // 'Cease/Administrative Shutdown'
+ */
 export function notificationName(code: number, subcode: number): string {
   const error = ERRORS[code];
   if (error === undefined) return `error ${code}/${subcode}`;

@@ -27,17 +27,32 @@ const NAMES = new Map<number, string>(
   Object.entries(WellKnownCommunity).map(([name, value]) => [value, name]),
 );
 
-/** The name of a well-known community, or undefined. */
+/**
+ * The name of a well-known community, or undefined.
+ *
+ * @example
+ * communityName(0xffffff01); // 'no-export'
+ */
 export function communityName(value: number): string | undefined {
   return NAMES.get(value);
 }
 
-/** `high:low`, for well-known ones too; `communityName` has the names. */
+/**
+ * `high:low`, for well-known ones too; `communityName` has the names.
+ *
+ * @example
+ * formatCommunity(0xfde80064); // '65000:100'
+ */
 export function formatCommunity(value: number): string {
   return `${value >>> 16}:${value & 0xffff}`;
 }
 
-/** `65000:100` or a well-known name; undefined where it is neither. */
+/**
+ * `65000:100` or a well-known name; undefined where it is neither.
+ *
+ * @example
+ * parseCommunity('no-export'); // 0xffffff01
+ */
 export function parseCommunity(text: string): number | undefined {
   const known = VALUES.get(text.toLowerCase());
   if (known !== undefined) return known;
@@ -49,11 +64,22 @@ export function parseCommunity(text: string): number | undefined {
   return ((high << 16) | low) >>> 0;
 }
 
+/**
+ * Three decimal numbers (RFC 8092 §5).
+ *
+ * @example
+ * formatLargeCommunity({ global: 65000, local1: 1, local2: 2 }); // '65000:1:2'
+ */
 export function formatLargeCommunity(community: LargeCommunity): string {
   return `${community.global}:${community.local1}:${community.local2}`;
 }
 
-/** Three numbers of 32 bits; no leading zeros (RFC 8092 §5). */
+/**
+ * Three numbers of 32 bits; no leading zeros (RFC 8092 §5).
+ *
+ * @example
+ * parseLargeCommunity('65000:1:2'); // { global: 65000, local1: 1, local2: 2 }
+ */
 export function parseLargeCommunity(text: string): LargeCommunity | undefined {
   const parts = text.split(':');
   if (parts.length !== 3) return undefined;

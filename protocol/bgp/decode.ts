@@ -8,12 +8,12 @@ import { OutOfBytes } from '../bytes/reader.ts';
 import { ErrorCode, HEADER_LENGTH, MessageType, OpenSubcode, UpdateSubcode } from './codes.ts';
 import { BgpFault, type Issue } from './error.ts';
 import { checkWholeMessage, messageTypeAt } from './header.ts';
-import type { KeepaliveMessage, Message } from './message.ts';
+import type { KeepaliveMessage, Message, PathAttributes } from './message.ts';
 import type { CodecContext } from './negotiate.ts';
 import { decodeNotification } from './notification.ts';
 import { decodeOpen } from './open.ts';
 import { decodeRouteRefresh } from './route-refresh.ts';
-import { decodeUpdate } from './update.ts';
+import { decodeRibAttributes, decodeUpdate, type RibSource } from './update.ts';
 
 export interface Decoded {
   readonly ok: true;
@@ -42,12 +42,24 @@ export const PLAIN_CONTEXT: CodecContext = {
 const NO_ISSUES: readonly Issue[] = [];
 const KEEPALIVE: KeepaliveMessage = { kind: 'keepalive' };
 
-/** Decodes one whole message. The octets are not kept: the message owns copies of what it needs. */
+/**
+ * Decodes one whole message. The octets are not kept: the message owns copies of what it needs.
+ *
+ * @example
+ * const result = decode(frame, PLAIN_CONTEXT);
+ * if (result.ok) use(result.message);
+ * else console.error(result.fault.detail);
+ */
 export function decode(frame: Uint8Array, context: CodecContext): DecodeResult {
   return decodeAt(frame, 0, frame.length, context);
 }
 
-/** The same for a message that lies inside a larger buffer: saves a view for each one of an MRT file. */
+/**
+ * The same for a message that lies inside a larger buffer: saves a view for each one of an MRT file.
+ *
+ * @example
+ * decodeAt(record.bytes, record.start, record.end, PLAIN_CONTEXT); // of an `MrtMessage`
+ */
 export function decodeAt(
   bytes: Uint8Array,
   start: number,
@@ -88,6 +100,35 @@ function decodeMessage(
       return { ok: true, message: decodeRouteRefresh(bytes, body, end), issues: NO_ISSUES };
     default:
       throw new Error(`the header check let message type ${type} pass`);
+  }
+}
+
+/** What the entry of a table says about its route. */
+export interface DecodedRibEntry {
+  readonly ok: true;
+  readonly attributes: PathAttributes;
+  readonly issues: readonly Issue[];
+}
+
+/**
+ * The attributes of one entry of an MRT table dump, which lie between two offsets. Where an UPDATE would have to be treated as a
+ * withdrawal the entry is a fault.
+ *
+ * @example
+ * const { afi, safi, as4 } = rib;
+ * for (const { start, end } of rib.entries) use(decodeRibEntry(rib.bytes, start, end, { afi, safi, as4 }));
+ */
+export function decodeRibEntry(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  source: RibSource,
+): DecodedRibEntry | Undecoded {
+  try {
+    return { ok: true, ...decodeRibAttributes(bytes, start, end, source) };
+  } catch (error) {
+    if (!(error instanceof BgpFault)) throw error;
+    return { ok: false, fault: error };
   }
 }
 

@@ -17,9 +17,10 @@ import type {
 import { describeNotification } from './notification.ts';
 import { advertisedAsn } from './open.ts';
 
-type Json = Readonly<Record<string, unknown>>;
+/** A plain object for JSON.stringify. */
+export type JsonObject = Readonly<Record<string, unknown>>;
 
-export function describeOpenMessage(message: OpenMessage): Json {
+export function describeOpenMessage(message: OpenMessage): JsonObject {
   return {
     kind: message.kind,
     version: message.version,
@@ -31,12 +32,12 @@ export function describeOpenMessage(message: OpenMessage): Json {
   };
 }
 
-function describeCapability(capability: Capability): Json {
+function describeCapability(capability: Capability): JsonObject {
   const code = capabilityCode(capability);
   return { code, name: capabilityName(code), ...capabilityFields(capability) };
 }
 
-function capabilityFields(capability: Capability): Json {
+function capabilityFields(capability: Capability): JsonObject {
   switch (capability.kind) {
     case 'multiprotocol':
       return { afi: capability.afi, safi: capability.safi };
@@ -65,7 +66,7 @@ function capabilityFields(capability: Capability): Json {
   }
 }
 
-export function describeNotificationMessage(message: NotificationMessage): Json {
+export function describeNotificationMessage(message: NotificationMessage): JsonObject {
   const { name, text } = describeNotification(message);
   const fields = {
     kind: message.kind,
@@ -77,11 +78,11 @@ export function describeNotificationMessage(message: NotificationMessage): Json 
   return text === undefined ? fields : { ...fields, text };
 }
 
-export function describeKeepaliveMessage(message: KeepaliveMessage): Json {
+export function describeKeepaliveMessage(message: KeepaliveMessage): JsonObject {
   return { kind: message.kind };
 }
 
-export function describeRouteRefreshMessage(message: RouteRefreshMessage): Json {
+export function describeRouteRefreshMessage(message: RouteRefreshMessage): JsonObject {
   const { kind, afi, safi, subtype, data } = message;
   const fields = { kind, afi, safi, subtype };
   return data === undefined ? fields : { ...fields, data: formatHex(data) };

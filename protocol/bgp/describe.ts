@@ -16,6 +16,7 @@ import {
   describeNotificationMessage,
   describeOpenMessage,
   describeRouteRefreshMessage,
+  type JsonObject,
 } from './describe-session.ts';
 import type { BgpFault, Issue, WithdrawnByFault } from './error.ts';
 import { formatExtendedCommunity, formatIpv6ExtendedCommunity } from './extended-community.ts';
@@ -30,10 +31,13 @@ import type {
   UpdateMessage,
 } from './message.ts';
 
-type Json = Readonly<Record<string, unknown>>;
-
-/** `{ok: true, message, issues}` or `{ok: false, fault}`. */
-export function describeResult(result: DecodeResult): Json {
+/**
+ * `{ok: true, message, issues}` or `{ok: false, fault}`.
+ *
+ * @example
+ * process.stdout.write(`${JSON.stringify(describeResult(decode(frame, PLAIN_CONTEXT)))}\n`);
+ */
+export function describeResult(result: DecodeResult): JsonObject {
   if (!result.ok) return { ok: false, fault: describeFault(result.fault) };
   return {
     ok: true,
@@ -48,7 +52,7 @@ export function describeResult(result: DecodeResult): Json {
  * @example
  * describeMessage({ kind: 'keepalive' }); // { kind: 'keepalive' }
  */
-export function describeMessage(message: Message): Json {
+export function describeMessage(message: Message): JsonObject {
   switch (message.kind) {
     case 'open':
       return describeOpenMessage(message);
@@ -63,7 +67,13 @@ export function describeMessage(message: Message): Json {
   }
 }
 
-export function describeFault(fault: BgpFault): Json {
+/**
+ * A fault as `herald decode` prints it.
+ *
+ * @example
+ * describeFault(new BgpFault({ code: 3, subcode: 10, detail: 'a prefix is too long' })).outcome; // 'reset'
+ */
+export function describeFault(fault: BgpFault): JsonObject {
   return {
     code: fault.code,
     subcode: fault.subcode,
@@ -74,7 +84,13 @@ export function describeFault(fault: BgpFault): Json {
   };
 }
 
-export function describeIssues(issues: readonly Issue[]): readonly Json[] {
+/**
+ * Attributes that were dropped, as `herald decode` prints them.
+ *
+ * @example
+ * describeIssues(result.issues).map(({ detail }) => detail);
+ */
+export function describeIssues(issues: readonly Issue[]): readonly JsonObject[] {
   return issues.map(({ attribute, code, outcome, detail }) => ({
     attribute,
     code,
@@ -90,7 +106,7 @@ function describeWithdrawn({ afi, safi, nlri }: WithdrawnByFault): readonly unkn
   return safi === Safi.unicast ? routes : [{ afi, safi, nlri: routes }];
 }
 
-function describeUpdate(message: UpdateMessage): Json {
+function describeUpdate(message: UpdateMessage): JsonObject {
   return {
     kind: message.kind,
     withdrawn: message.withdrawn.map(describeNlri),
@@ -100,13 +116,18 @@ function describeUpdate(message: UpdateMessage): Json {
 }
 
 /** A prefix, or with its path identifier where add-path is in use. */
-function describeNlri(nlri: Nlri): string | Json {
+function describeNlri(nlri: Nlri): string | JsonObject {
   const prefix = formatPrefix(nlri);
   return nlri.pathId === undefined ? prefix : { prefix, pathId: nlri.pathId };
 }
 
-/** In the order of the codes; JSON leaves out what is undefined. */
-export function describeAttributes(attributes: PathAttributes): Json {
+/**
+ * In the order of the codes; JSON leaves out what is undefined.
+ *
+ * @example
+ * describeAttributes({ med: 10, communities: [0xfde80064] }); // { med: 10, communities: ['65000:100'] }
+ */
+export function describeAttributes(attributes: PathAttributes): JsonObject {
   const a = attributes;
   return {
     origin: a.origin,
@@ -132,11 +153,11 @@ export function describeAttributes(attributes: PathAttributes): Json {
   } satisfies Record<keyof PathAttributes, unknown>;
 }
 
-function describeAggregator({ asn, address }: Aggregator): Json {
+function describeAggregator({ asn, address }: Aggregator): JsonObject {
   return { asn, address: formatAddress(address) };
 }
 
-function describeMpReach(value: MpReach): Json {
+function describeMpReach(value: MpReach): JsonObject {
   const { afi, safi } = value;
   if (value.kind === 'opaque') {
     return { afi, safi, nextHop: formatHex(value.nextHop), nlri: formatHex(value.nlri) };
@@ -149,12 +170,12 @@ function describeMpReach(value: MpReach): Json {
   };
 }
 
-function describeMpUnreach(value: MpUnreach): Json {
+function describeMpUnreach(value: MpUnreach): JsonObject {
   const { afi, safi } = value;
   if (value.kind === 'opaque') return { afi, safi, withdrawn: formatHex(value.withdrawn) };
   return { afi, safi, withdrawn: value.withdrawn.map(describeNlri) };
 }
 
-function describeUnknown({ code, flags, value }: UnknownAttribute): Json {
+function describeUnknown({ code, flags, value }: UnknownAttribute): JsonObject {
   return { code, flags, value: formatHex(value) };
 }

@@ -21,6 +21,12 @@ const TYPES: Readonly<Record<MessageKind, number>> = {
   'route-refresh': MessageType.routeRefresh,
 };
 
+/**
+ * The octets of one message, header included. Throws a RangeError for one that is too long for the session.
+ *
+ * @example
+ * encode({ kind: 'keepalive' }, PLAIN_CONTEXT).length; // 19
+ */
 export function encode(message: Message, context: CodecContext): Uint8Array {
   const writer = new ByteWriter();
   encodeInto(message, context, writer);

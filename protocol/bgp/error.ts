@@ -41,6 +41,12 @@ export interface FaultInit {
 
 const NO_DATA = new Uint8Array(0);
 
+/**
+ * What a neighbour did wrong, with the NOTIFICATION that it deserves.
+ *
+ * @example
+ * new BgpFault({ code: ErrorCode.cease, subcode: CeaseSubcode.outOfResources, detail: 'no memory left' });
+ */
 export class BgpFault extends Error {
   readonly code: number;
   readonly subcode: number;

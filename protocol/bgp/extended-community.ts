@@ -50,6 +50,12 @@ export function readExtendedCommunities(
   return list;
 }
 
+/**
+ * One of the texts above; `0x` and sixteen digits for what has none.
+ *
+ * @example
+ * formatExtendedCommunity({ high: 0x0002fde8, low: 100 }); // 'rt:65000:100'
+ */
 export function formatExtendedCommunity(community: ExtendedCommunity): string {
   return formatTyped(community) ?? `0x${hex32(community.high)}${hex32(community.low)}`;
 }
@@ -91,7 +97,12 @@ function formatLinkBandwidth(asn: number, bits: number): string | undefined {
   return undefined;
 }
 
-/** Any of the texts above; undefined where it is none of them. */
+/**
+ * Any of the texts above; undefined where it is none of them.
+ *
+ * @example
+ * parseExtendedCommunity('rt:65000:100'); // { high: 0x0002fde8, low: 100 }
+ */
 export function parseExtendedCommunity(text: string): ExtendedCommunity | undefined {
   if (/^0x[0-9a-f]{16}$/i.test(text)) {
     return {
@@ -158,7 +169,12 @@ function hex32(value: number): string {
   return value.toString(16).padStart(8, '0');
 }
 
-/** Twenty octets of RFC 5701: type, subtype, IPv6 address, local number. */
+/**
+ * Twenty octets of RFC 5701: type, subtype, IPv6 address, local number.
+ *
+ * @example
+ * formatIpv6ExtendedCommunity(octets); // 'rt:[2001:db8::1]:100'
+ */
 export function formatIpv6ExtendedCommunity(value: Uint8Array): string {
   const name = SUBTYPE_NAMES.get(value[1] ?? -1);
   if (value[0] !== 0 || name === undefined) return `0x${formatHex(value)}`;
@@ -166,6 +182,12 @@ export function formatIpv6ExtendedCommunity(value: Uint8Array): string {
   return `${name}:[${address}]:${u16At(value, 18)}`;
 }
 
+/**
+ * Twenty octets from the text; undefined where it is none.
+ *
+ * @example
+ * parseIpv6ExtendedCommunity('rt:[2001:db8::1]:100')?.length; // 20
+ */
 export function parseIpv6ExtendedCommunity(text: string): Uint8Array | undefined {
   if (/^0x[0-9a-f]{40}$/i.test(text)) return parseHex(text.slice(2));
   const match = /^(rt|soo):\[([0-9a-f:.]+)\]:([0-9]+)$/i.exec(text);

@@ -22,6 +22,13 @@ export type FramerResult =
 const INCOMPLETE: FramerResult = { kind: 'incomplete' };
 const EMPTY = new Uint8Array(0);
 
+/**
+ * Cuts a stream into messages.
+ *
+ * @example
+ * framer.push(chunk);
+ * for (let next = framer.next(); next.kind === 'frame'; next = framer.next()) use(next.frame);
+ */
 export class Framer {
   #chunk: Uint8Array = EMPTY;
   #offset = 0;

@@ -72,6 +72,9 @@ const MAX_TWO_OCTET_ASN = 0xffff;
 /**
  * Our OPEN. The four-octet AS capability is always in it: where the configuration lists it, in that place, else at the
  * end; its number is ours in any case.
+ *
+ * @example
+ * buildOpen(config).capabilities.some(({ kind }) => kind === 'four-octet-asn'); // true
  */
 export function buildOpen(config: SessionConfig): OpenMessage {
   const fourOctet: Capability = { kind: 'four-octet-asn', asn: config.localAsn };
@@ -89,7 +92,13 @@ export function buildOpen(config: SessionConfig): OpenMessage {
   };
 }
 
-/** What a session of these two OPENs may do, or why there is none. */
+/**
+ * What a session of these two OPENs may do, or why there is none.
+ *
+ * @example
+ * const result = negotiate(config, buildOpen(config), theirs);
+ * if (result.ok) use(result.negotiated.holdTimeSeconds);
+ */
 export function negotiate(
   config: SessionConfig,
   ours: OpenMessage,

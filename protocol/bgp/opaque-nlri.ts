@@ -4,7 +4,8 @@
  * are just the rules that say where one NLRI ends and the next begins, and what makes one impossible; a family without a
  * rule passes as it is.
  *
- *   labelled unicast (SAFI 4) RFC 8277, VPN (128, 129) RFC 4364 and RFC 6513: length in bits, then labels, route distinguisher, prefix
+ *   labelled unicast (SAFI 4) RFC 8277, VPN (128, 129) RFC 4364 and RFC 6513: length in bits, then labels, route
+ *     distinguisher, prefix
  *   flow specification (133, 134) RFC 8955 §4.1: length of one or two octets
  *   route target constraint (132) RFC 4684 §4: length in bits, 0 or 32 to 96
  *   MVPN (5) RFC 6514 §4, EVPN (AFI 25, SAFI 70) RFC 7432 §7: type and length of one octet each
@@ -94,7 +95,10 @@ function labelledFrame(bytes: Uint8Array, at: number, end: number, family: Opaqu
   return labels > 0 && rest >= 0 && rest <= maxBits(family) ? next : -1;
 }
 
-/** How many bits of labels there are, 0 where the stack does not end. A withdrawal has one whose value is ignored (RFC 8277 §2.4). */
+/**
+ * How many bits of labels there are, 0 where the stack does not end. A withdrawal has one whose value is ignored (RFC 8277
+ * §2.4).
+ */
 function labelBits(bytes: Uint8Array, start: number, length: number, isWithdrawn: boolean): number {
   for (let bits = LABEL_BITS; bits <= length; bits += LABEL_BITS) {
     const at = start + bits / 8 - 3;

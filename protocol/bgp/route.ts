@@ -62,6 +62,12 @@ export function attributesKey(attributes: RouteAttributes): string {
   return key;
 }
 
+/**
+ * True where both would go out the same on every session.
+ *
+ * @example
+ * attributesEqual({ origin: 'igp' }, {}); // true
+ */
 export function attributesEqual(a: RouteAttributes, b: RouteAttributes): boolean {
   return a === b || attributesKey(a) === attributesKey(b);
 }

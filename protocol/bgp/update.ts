@@ -62,7 +62,7 @@ export interface RibSource extends FamilyId {
 
 /**
  * Reads the attributes of one entry of an MRT table dump (RFC 6396 §4.2, §4.3.4), whose MP_REACH_NLRI is cut down to the
- * next hop. What would withdraw the route is a fault here.
+ * next hop. Throws BgpFault, for what would withdraw the route too; `decodeRibEntry` makes a value of it.
  */
 export function decodeRibAttributes(
   bytes: Uint8Array,
@@ -192,7 +192,12 @@ function patchLength(writer: ByteWriter, at: number): void {
   writer.patchU16(at, length);
 }
 
-/** The family whose End-of-RIB this is, if it is one (RFC 4724 §2). */
+/**
+ * The family whose End-of-RIB this is, if it is one (RFC 4724 §2).
+ *
+ * @example
+ * isEndOfRib(endOfRib({ afi: 2, safi: 1 })); // { afi: 2, safi: 1 }
+ */
 export function isEndOfRib(message: UpdateMessage): FamilyId | undefined {
   if (message.withdrawn.length > 0 || message.nlri.length > 0) return undefined;
   const { mpUnreach, ...others } = message.attributes;
@@ -202,7 +207,12 @@ export function isEndOfRib(message: UpdateMessage): FamilyId | undefined {
   return { afi: mpUnreach.afi, safi: mpUnreach.safi };
 }
 
-/** The End-of-RIB marker of a family: empty for IPv4 unicast, an empty MP_UNREACH_NLRI for all others. */
+/**
+ * The End-of-RIB marker of a family: empty for IPv4 unicast, an empty MP_UNREACH_NLRI for all others.
+ *
+ * @example
+ * encode(endOfRib({ afi: Afi.ipv4, safi: Safi.unicast }), PLAIN_CONTEXT).length; // 23
+ */
 export function endOfRib(family: FamilyId): UpdateMessage {
   const { afi, safi } = family;
   const isIpv4Unicast = afi === Afi.ipv4 && safi === Safi.unicast;

@@ -7,13 +7,24 @@ const DIGITS: readonly string[] = Array.from({ length: 256 }, (_, value) =>
   value.toString(16).padStart(2, '0'),
 );
 
+/**
+ * Two lower-case digits for each octet.
+ *
+ * @example
+ * formatHex(Uint8Array.of(0, 19, 4)); // '001304'
+ */
 export function formatHex(bytes: Uint8Array): string {
   let text = '';
   for (const value of bytes) text += DIGITS[value];
   return text;
 }
 
-/** Undefined where a character is no digit, blank or colon, or where the last octet has one digit only. */
+/**
+ * Undefined where a character is no digit, blank or colon, or where the last octet has one digit only.
+ *
+ * @example
+ * parseHex('00:13 04'); // Uint8Array.of(0, 19, 4)
+ */
 export function parseHex(text: string): Uint8Array | undefined {
   const bytes = new Uint8Array(text.length >> 1);
   let length = 0;

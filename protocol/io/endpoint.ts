@@ -34,7 +34,12 @@ export function parseEndpoint(
   return { address: unmapAddress(address), port, ...(zone === undefined ? {} : { zone }) };
 }
 
-/** `192.0.2.1:179`, `[fe80::1%eth0]:179`: for sentences */
+/**
+ * An endpoint for sentences; a link-local address with its zone.
+ *
+ * @example
+ * formatEndpoint({ address: address('fe80::1'), port: 179, zone: 'eth0' }); // '[fe80::1%eth0]:179'
+ */
 export function formatEndpoint({ address, port, zone }: Endpoint): string {
   const host = formatHost(address, zone);
   return address.family === 'ipv4' ? `${host}:${port}` : `[${host}]:${port}`;

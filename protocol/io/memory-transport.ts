@@ -55,6 +55,14 @@ const defaultBytes = 65_536;
 const defaultCloseTimeoutMs = 10_000;
 const firstEphemeralPort = 49_152;
 
+/**
+ * A network in memory, whose hosts are transports.
+ *
+ * @example
+ * const network = new MemoryNetwork({ clock: nodeClock, latencyMs: 5 });
+ * const transport = network.host(ipv4('192.0.2.1'));
+ * network.freeze(ipv4('192.0.2.1'), ipv4('192.0.2.2'));
+ */
 export class MemoryNetwork {
   readonly clock: Clock;
   readonly #options: MemoryNetworkOptions;

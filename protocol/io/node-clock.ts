@@ -40,6 +40,13 @@ class NodeTimer implements Timer {
   }
 }
 
+/**
+ * Monotonic time and timers of this process.
+ *
+ * @example
+ * const timer = nodeClock.startTimer(1000, () => giveUp());
+ * timer.cancel();
+ */
 export const nodeClock: Clock = {
   now: () => performance.now(),
   wallTimeMs: () => Date.now(),

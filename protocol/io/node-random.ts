@@ -2,4 +2,10 @@
 
 import type { Random } from './random.ts';
 
+/**
+ * For jitter.
+ *
+ * @example
+ * const factor = 0.75 + 0.25 * nodeRandom.next();
+ */
 export const nodeRandom: Random = { next: () => Math.random() };

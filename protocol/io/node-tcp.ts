@@ -53,6 +53,13 @@ export interface NodeTcpOptions {
 const defaultCloseTimeoutMs = 10_000;
 const defaultBacklog = 128;
 
+/**
+ * Real TCP.
+ *
+ * @example
+ * const transport = new NodeTcpTransport();
+ * const listener = await transport.listen({ port: 179 }, (connection) => handlersFor(connection));
+ */
 export class NodeTcpTransport implements Transport {
   readonly #closeTimeoutMs: number;
 

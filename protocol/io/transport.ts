@@ -135,6 +135,12 @@ export type TransportErrorCode =
   | 'CLOSED'
   | 'OTHER';
 
+/**
+ * What went wrong with a socket: a stable code for programs, a sentence for people, the system's error as the cause.
+ *
+ * @example
+ * if (error instanceof TransportError && error.code === 'ADDRESS_IN_USE') retryLater();
+ */
 export class TransportError extends Error {
   readonly code: TransportErrorCode;
 

@@ -27,6 +27,13 @@ const HEADER_LENGTH = 12;
 /** A RIB record holds 65,535 entries at most; what claims to be longer than this is not MRT, and is not waited for. */
 const MAX_RECORD_LENGTH = 64 * 1024 * 1024;
 
+/**
+ * Chunks in, records out.
+ *
+ * @example
+ * reader.push(chunk);
+ * for (let record = reader.next(); record; record = reader.next()) use(record);
+ */
 export class MrtReader {
   #bytes: Uint8Array = new Uint8Array(0);
   /** the next record starts here */

@@ -127,7 +127,12 @@ const TABLE_DUMP_V2_NAMES: readonly (string | undefined)[] = [
   'RIB_GENERIC_ADDPATH',
 ];
 
-/** As RFC 6396 and RFC 8050 name type and subtype together, or the two numbers. */
+/**
+ * As RFC 6396 and RFC 8050 name type and subtype together, or the two numbers.
+ *
+ * @example
+ * mrtTypeName({ type: 16, subtype: 4 }); // 'BGP4MP_MESSAGE_AS4'
+ */
 export function mrtTypeName({ type, subtype }: Pick<MrtHeader, 'type' | 'subtype'>): string {
   switch (type) {
     case MrtType.bgp4mp:

@@ -23,7 +23,12 @@ const ZERO = 48;
 const DOT = 46;
 const COLON = 58;
 
-/** An IPv4 or IPv6 address. */
+/**
+ * An IPv4 or IPv6 address.
+ *
+ * @example
+ * parseAddress('192.0.2.256'); // undefined
+ */
 export function parseAddress(text: string): Address | undefined {
   return readAddress(text, text.length);
 }
@@ -31,6 +36,9 @@ export function parseAddress(text: string): Address | undefined {
 /**
  * `address/length`, with no bit set behind the length: `10.0.0.1/24` is undefined here, because it is either a slip of
  * the pen or an interface address and the caller has to say which (`parsePrefixMasked`).
+ *
+ * @example
+ * parsePrefix('10.0.0.1/24'); // undefined
  */
 export function parsePrefix(text: string): Prefix | undefined {
   const slash = text.lastIndexOf('/');
@@ -50,7 +58,12 @@ export function parsePrefix(text: string): Prefix | undefined {
   return addressEquals(prefix, address) ? prefix : undefined;
 }
 
-/** Like `parsePrefix`, but bits behind the length are cleared, and an address alone is its host prefix. */
+/**
+ * Like `parsePrefix`, but bits behind the length are cleared, and an address alone is its host prefix.
+ *
+ * @example
+ * parsePrefixMasked('10.0.0.1/24'); // the same as parsePrefix('10.0.0.0/24')
+ */
 export function parsePrefixMasked(text: string): Prefix | undefined {
   const slash = text.lastIndexOf('/');
   const address = readAddress(text, slash < 0 ? text.length : slash);
@@ -61,20 +74,43 @@ export function parsePrefixMasked(text: string): Prefix | undefined {
   return maskPrefix(address, length);
 }
 
-/** A BGP identifier as the unsigned number that OPEN carries, from its dotted form (RFC 6286 §2.1). */
+/**
+ * A BGP identifier as the unsigned number that OPEN carries, from its dotted form (RFC 6286 §2.1).
+ *
+ * @example
+ * parseRouterId('192.0.2.1'); // 0xc0000201
+ */
 export function parseRouterId(text: string): number | undefined {
   const bits = readIpv4(text, 0, text.length);
   return bits < 0 ? undefined : bits;
 }
 
+/**
+ * The dotted form of a BGP identifier.
+ *
+ * @example
+ * formatRouterId(0xc0000201); // '192.0.2.1'
+ */
 export function formatRouterId(routerId: number): string {
   return formatIpv4(routerId);
 }
 
+/**
+ * RFC 5952.
+ *
+ * @example
+ * formatAddress(address('2001:DB8:0:0:0:0:0:1')); // '2001:db8::1'
+ */
 export function formatAddress(address: Address): string {
   return address.family === 'ipv4' ? formatIpv4(address.bits) : formatIpv6(address, true);
 }
 
+/**
+ * RFC 5952 and the length.
+ *
+ * @example
+ * formatPrefix(prefix('2001:DB8:0::/48')); // '2001:db8::/48'
+ */
 export function formatPrefix(prefix: Prefix): string {
   if (prefix.family === 'ipv4') return `${formatIpv4(prefix.bits)}/${prefix.length}`;
   // ::ffff:0:0/96 is the name of the mapped range itself; only what lies inside it shows an IPv4 address

@@ -77,7 +77,12 @@ export function maskWord(word: number, length: number): number {
   return length >= 32 ? word | 0 : word & (-1 << (32 - length));
 }
 
-/** The prefix of `length` bits that holds the address. The length must fit the family. */
+/**
+ * The prefix of `length` bits that holds the address. The length must fit the family.
+ *
+ * @example
+ * formatPrefix(maskPrefix(ipv4('192.0.2.77'), 24)); // '192.0.2.0/24'
+ */
 export function maskPrefix(address: Address, length: number): Prefix {
   if (!Number.isInteger(length) || length < 0 || length > maxPrefixLength(address.family)) {
     throw new RangeError(`no ${address.family} prefix has ${length} bits`);
@@ -95,28 +100,55 @@ export function maskPrefix(address: Address, length: number): Prefix {
   };
 }
 
-/** The prefix that holds this address and no other. */
+/**
+ * The prefix that holds this address and no other.
+ *
+ * @example
+ * formatPrefix(hostPrefix(ipv4('192.0.2.1'))); // '192.0.2.1/32'
+ */
 export function hostPrefix(address: Address): Prefix {
   return maskPrefix(address, maxPrefixLength(address.family));
 }
 
-/** The first address of a prefix. */
+/**
+ * The first address of a prefix.
+ *
+ * @example
+ * formatAddress(prefixAddress(prefix('192.0.2.0/24'))); // '192.0.2.0'
+ */
 export function prefixAddress(prefix: Prefix): Address {
   return prefix.family === 'ipv4'
     ? { family: 'ipv4', bits: prefix.bits }
     : { family: 'ipv6', w0: prefix.w0, w1: prefix.w1, w2: prefix.w2, w3: prefix.w3 };
 }
 
+/**
+ * The same family and the same bits.
+ *
+ * @example
+ * addressEquals(address('2001:db8::1'), address('2001:db8:0::1')); // true
+ */
 export function addressEquals(a: Address, b: Address): boolean {
   if (a.family === 'ipv4') return b.family === 'ipv4' && a.bits === b.bits;
   return b.family === 'ipv6' && a.w0 === b.w0 && a.w1 === b.w1 && a.w2 === b.w2 && a.w3 === b.w3;
 }
 
+/**
+ * The same family, bits and length.
+ *
+ * @example
+ * prefixEquals(prefix('10.0.0.0/8'), prefix('10.0.0.0/16')); // false
+ */
 export function prefixEquals(a: Prefix, b: Prefix): boolean {
   return a.length === b.length && addressEquals(a, b);
 }
 
-/** Order of addresses: IPv4 before IPv6, then by value. */
+/**
+ * Order of addresses: IPv4 before IPv6, then by value.
+ *
+ * @example
+ * addresses.toSorted(compareAddress);
+ */
 export function compareAddress(a: Address, b: Address): number {
   if (a.family === 'ipv4') return b.family === 'ipv4' ? compareWord(a.bits, b.bits) : -1;
   if (b.family === 'ipv4') return 1;
@@ -128,7 +160,12 @@ export function compareAddress(a: Address, b: Address): number {
   );
 }
 
-/** Order of prefixes: IPv4 before IPv6, then by first address, then the shorter one first. */
+/**
+ * Order of prefixes: IPv4 before IPv6, then by first address, then the shorter one first.
+ *
+ * @example
+ * prefixes.toSorted(comparePrefix);
+ */
 export function comparePrefix(a: Prefix, b: Prefix): number {
   return compareAddress(a, b) || a.length - b.length;
 }
@@ -138,19 +175,34 @@ function compareWord(a: number, b: number): number {
   return a >>> 0 < b >>> 0 ? -1 : 1;
 }
 
-/** True when every address of `inner` is one of `outer`. */
+/**
+ * True when every address of `inner` is one of `outer`.
+ *
+ * @example
+ * prefixContains(prefix('192.0.2.0/24'), prefix('192.0.2.7/32')); // true
+ */
 export function prefixContains(outer: Prefix, inner: Prefix): boolean {
   if (outer.family !== inner.family || inner.length < outer.length) return false;
   return addressEquals(maskPrefix(inner, outer.length), outer);
 }
 
-/** The address as a short string for Map keys: two UTF-16 units for IPv4, eight for IPv6. Not for people to read. */
+/**
+ * The address as a short string for Map keys: two UTF-16 units for IPv4, eight for IPv6. Not for people to read.
+ *
+ * @example
+ * const byAddress = new Map([[addressKey(ipv4('192.0.2.1')), 'router']]);
+ */
 export function addressKey(address: Address): string {
   if (address.family === 'ipv4') return wordKey(address.bits);
   return wordKey(address.w0) + wordKey(address.w1) + wordKey(address.w2) + wordKey(address.w3);
 }
 
-/** Three UTF-16 units for IPv4, nine for IPv6, so keys of the two families never meet. */
+/**
+ * The prefix as a short string for Map keys: three UTF-16 units for IPv4, nine for IPv6, so keys of the two families never meet.
+ *
+ * @example
+ * const byPrefix = new Map([[prefixKey(prefix('10.0.0.0/8')), route]]);
+ */
 export function prefixKey(prefix: Prefix): PrefixKey {
   if (prefix.family === 'ipv4') {
     const bits = prefix.bits;
@@ -163,7 +215,12 @@ function wordKey(word: number): string {
   return String.fromCharCode(word >>> 16, word & 0xffff);
 }
 
-/** fe80::/10 (RFC 4291 §2.5.6) and 169.254.0.0/16 (RFC 3927) */
+/**
+ * fe80::/10 (RFC 4291 §2.5.6) and 169.254.0.0/16 (RFC 3927)
+ *
+ * @example
+ * isLinkLocal(address('fe80::1')); // true
+ */
 export function isLinkLocal(address: Address): boolean {
   return address.family === 'ipv4'
     ? address.bits >>> 16 === 0xa9fe

@@ -2,6 +2,14 @@
 
 import type { DownReason } from '../bgp/session.ts';
 
+/**
+ * Why a session ended, in a sentence.
+ *
+ * @example
+ * speaker.subscribe((event) => {
+ *   if (event.kind === 'down') console.error(describeDown(event.reason));
+ * });
+ */
 export function describeDown(reason: DownReason): string {
   switch (reason.kind) {
     case 'notification-sent':

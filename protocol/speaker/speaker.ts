@@ -58,6 +58,15 @@ export type SpeakerStop =
 
 const LISTEN_RETRY_MS = 5000;
 
+/**
+ * A speaker on any clock and transport; `createSpeaker` makes one on this machine's.
+ *
+ * @example
+ * const speaker = new Speaker({ clock, random, transport: network.host(ipv4('192.0.2.1')), interfaceAddresses: () => undefined });
+ * await speaker.start();
+ * speaker.apply({ peers: [{ settings, routes: [] }] });
+ * await speaker.stop({ kind: 'shutdown', deadlineMs: 1000 });
+ */
 export class Speaker {
   readonly #options: SpeakerOptions;
   readonly #peers = new Map<string, PeerDriver>();

@@ -7,10 +7,9 @@ import { createReadStream, openSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import {
-  BgpFault,
   type CodecContext,
   decodeAt,
-  decodeRibAttributes,
+  decodeRibEntry,
   describeAttributes,
   describeFault,
   describeIssues,
@@ -189,16 +188,14 @@ function describeEntry(record: MrtRib, entry: MrtRibEntry): Json {
   const mrt = describeHeader(record, entry.peer);
   const peer = entry.peer && describePeer(entry.peer);
   const prefix = formatPrefix(record.prefix);
-  try {
-    const source = { afi: record.afi, safi: record.safi, as4: record.as4 };
-    const decoded = decodeRibAttributes(record.bytes, entry.start, entry.end, source);
-    const attributes = describeAttributes(decoded.attributes);
-    const rib = { prefix, pathId: entry.pathId, peer, attributes };
-    return { ok: true, rib, issues: describeIssues(decoded.issues), mrt };
-  } catch (error) {
-    if (!(error instanceof BgpFault)) throw error;
-    return { ok: false, fault: describeFault(error), rib: { prefix, peer }, mrt };
+  const source = { afi: record.afi, safi: record.safi, as4: record.as4 };
+  const decoded = decodeRibEntry(record.bytes, entry.start, entry.end, source);
+  if (!decoded.ok) {
+    return { ok: false, fault: describeFault(decoded.fault), rib: { prefix, peer }, mrt };
   }
+  const attributes = describeAttributes(decoded.attributes);
+  const rib = { prefix, pathId: entry.pathId, peer, attributes };
+  return { ok: true, rib, issues: describeIssues(decoded.issues), mrt };
 }
 
 function describeHeader(
