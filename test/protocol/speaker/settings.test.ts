@@ -85,6 +85,7 @@ describe('settings of a neighbour', () => {
       [{ role: 5 }, /no role 5/],
       [{ timers: { holdSeconds: 1 } }, /0 \(none\) or 3 to 65535/],
       [{ timers: { holdSeconds: 2 } }, /0 \(none\) or 3 to 65535/],
+      [{ timers: { connectRetrySeconds: 0 } }, /connectRetrySeconds is 0/],
       [{ timers: { holdSeconds: 65536 } }, /0 \(none\) or 3 to 65535/],
       [{ timers: { holdSeconds: 4.5 } }, /0 \(none\) or 3 to 65535/],
       [{ timers: { connectRetrySeconds: -1 } }, /connectRetrySeconds is -1/],
