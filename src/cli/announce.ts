@@ -10,7 +10,8 @@ import { parseArgs } from 'node:util';
 import {
   type Address,
   createSpeaker,
-  formatAddress,
+  ErrorCode,
+  formatEndpoint,
   nodeRandom,
   type PeerSettings,
   type Prefix,
@@ -26,40 +27,50 @@ import { type PrefixList, parsePrefixArguments, parsePrefixList } from './prefix
 const HELP = `usage: herald announce --peer ADDRESS[:PORT] --peer-asn N --asn N [options] PREFIX…
        herald announce --peer ADDRESS[:PORT] --peer-asn N --asn N [options] --from FILE
 
-A one-shot BGP speaker, to test a router with. Announces the prefixes, keeps the session up, and on SIGTERM or SIGINT
-(Ctrl-C) withdraws them, sends Cease with a text and exits. It dials and never listens; what the router announces is ignored.
+A one-shot BGP speaker, to test a router with. Announces the prefixes, keeps the session up, and on
+SIGTERM or SIGINT (Ctrl-C) withdraws them, sends Cease with a text and exits. It dials and never
+listens; what the router announces is ignored.
 
 A PREFIX is 192.0.2.0/24, 2001:db8::/32, or an address alone for its host route.
 
 Session
-  --peer ADDRESS[:PORT]   the router; IPv6 with a port is [2001:db8::1]:1179, link-local is fe80::1%eth0. Port 179 if not given
+  --peer ADDRESS[:PORT]   the router, on port 179 unless another is given; IPv6 with a port is
+                          [2001:db8::1]:1179, link-local is fe80::1%eth0
   --peer-asn N            its AS number, or 'external' (any but ours) or 'internal' (ours)
   --asn N                 our AS number; the same as --peer-asn makes it an internal session
   --source ADDRESS        dial from this local address
-  --router-id ID          our BGP identifier, like 192.0.2.1; if not given, an IPv4 address of this machine
-  --hold N                hold time in seconds, 0 or 3 to 65535 (default 9)
-  --password-file FILE    TCP-MD5 key (RFC 2385): the first line of FILE. Needs CAP_NET_ADMIN on some kernels
+  --router-id ID          our BGP identifier, like 192.0.2.1; if not given, an IPv4 address of this
+                          machine
+  --hold N                hold time in seconds, 0 (none) or 3 to 65535 (default 9)
+  --password-file FILE    TCP-MD5 key (RFC 2385): the first line of FILE; needs CAP_NET_ADMIN on
+                          some kernels
   --ttl-security          GTSM (RFC 5082): send with TTL 255, accept nothing less
-  --connect-timeout S     give up, exit 1, when there is no session for S seconds; without it dialling goes on for ever
+  --connect-timeout S     give up, exit 1, when there is no session for S seconds; without it
+                          dialling goes on for ever
 
 Routes
   --from FILE             one prefix per line; '-' is standard input; '#' starts a comment
-  --next-hop ADDRESS      next hop, once per family; if not given, our own address on the session's interface
-  --community C           65000:1, 65000:1:2 (large), rt:65000:1, link-bandwidth:65000:1.25e8, or a name such as
-                          no-export, no-advertise, blackhole, graceful-shutdown; may be given several times
+  --next-hop ADDRESS      next hop, once per family; if not given, our own address on the
+                          session's interface
+  --community C           65000:1, 65000:1:2 (large), rt:65000:1, link-bandwidth:65000:1.25e8, or a
+                          name such as no-export, no-advertise, blackhole, graceful-shutdown; may be
+                          given several times
   --med N                 MULTI_EXIT_DISC
   --local-pref N          LOCAL_PREF, sent on internal sessions only
   --prepend N             put our AS number N more times in front of the path, on external sessions
 
 Output
-  --json                  one JSON object per line on stdout: {"event":"session|synced|notification|stopped","time":…}
+  --json                  one JSON object per line on stdout:
+                          {"event":"session|synced|notification|stopped","time":…}
   --help                  this text
 
-Exit status: 0 stopped by a signal, 1 no session within --connect-timeout or the router refused our OPEN, 2 wrong usage.
+Exit status: 0 stopped by a signal, 1 no session within --connect-timeout or the router refused our
+OPEN, 2 wrong usage.
 
 Examples
   herald announce --peer 192.0.2.1 --peer-asn 64500 --asn 64512 198.51.100.7
-  herald announce --peer [2001:db8::1]:1179 --peer-asn external --asn 64512 --community graceful-shutdown --from list.txt
+  herald announce --peer '[2001:db8::1]:1179' --peer-asn external --asn 64512 \\
+    --community graceful-shutdown --from list.txt
 `;
 
 const FLAGS = {
@@ -84,7 +95,6 @@ const FLAGS = {
 const PEER_NAME = 'peer';
 const PROGRESS_EVERY_MS = 1000;
 const WITHDRAW_DEADLINE_MS = 5000;
-const OPEN_ERROR = 2;
 const MAX_KEY_OCTETS = 80;
 const CARRIAGE_RETURN = 0x0d;
 
@@ -182,7 +192,7 @@ async function announce(
   world: World,
 ): Promise<number> {
   const settings = peerSettings(options);
-  const peer = peerName(options.peer);
+  const peer = formatEndpoint(options.peer);
   const output = {
     say: (sentence: string) => world.stderr.write(`herald announce: ${sentence}\n`),
     fact: (fact: object) => options.json && world.stdout.write(`${JSON.stringify(fact)}\n`),
@@ -209,12 +219,6 @@ async function announce(
   await speaker.stop({ kind: 'shutdown', text, deadlineMs: WITHDRAW_DEADLINE_MS });
   report.stopped(reason, exitCode);
   return exitCode;
-}
-
-function peerName({ address, port, zone }: AnnounceOptions['peer']): string {
-  const host = formatAddress(address);
-  if (address.family === 'ipv4') return `${host}:${port}`;
-  return zone === undefined ? `[${host}]:${port}` : `[${host}%${zone}]:${port}`;
 }
 
 function* routesOf(prefixes: readonly Prefix[], options: AnnounceOptions): Iterable<Route> {
@@ -254,7 +258,7 @@ class Ending {
     const isRefusal =
       !event.wasEstablished &&
       (reason.kind === 'notification-received' || reason.kind === 'notification-sent') &&
-      reason.code === OPEN_ERROR;
+      reason.code === ErrorCode.open;
     if (!isRefusal) return;
     const who =
       reason.kind === 'notification-received'

@@ -16,24 +16,29 @@ const HELP = `usage: herald decode [--no-as4] [--add-path] [--extended] [--ibgp]
 
 Shows BGP messages as JSON, one object per line.
 
-Reads whole messages, the 19 octets of the header included, as hexadecimal on standard input: one message per line, blanks and
-colons ignored. Empty lines and lines that start with '#' are skipped. For every other line one line is printed, in order:
+Reads whole messages, the 19 octets of the header included, as hexadecimal on standard input: one
+message per line, blanks and colons ignored. Empty lines and lines that start with '#' are skipped.
+For every other line one line is printed, in order:
 
-  {"ok":true,"message":{"kind":"update",…},"issues":[…]}      understood; issues lists attributes that were dropped (RFC 7606)
-  {"ok":false,"fault":{"code":3,"subcode":10,…}}              not understood: the NOTIFICATION that a session would end with,
-                                                            or outcome "treat-as-withdraw" and the routes that go down
+  {"ok":true,"message":{"kind":"update",…},"issues":[…]}
+      understood; issues lists attributes that were dropped (RFC 7606)
+  {"ok":false,"fault":{"code":3,"subcode":10,…}}
+      not understood: the NOTIFICATION that a session would end with, or outcome
+      "treat-as-withdraw" and the routes that go down
 
 The session decides how some octets are read:
   --as4, --no-as4   AS numbers of four octets (RFC 6793, the default), or of two
   --add-path        path identifiers in front of IPv4 and IPv6 prefixes (RFC 7911)
   --extended        messages of up to 65,535 octets (RFC 8654)
-  --ibgp            an internal session: LOCAL_PREF must be there, AS4_PATH is merged into the path. Without it the session is
-                    taken as unknown and everything is shown as it came
+  --ibgp            an internal session: LOCAL_PREF must be there, AS4_PATH is merged into the
+                    path. Without it the session is taken as unknown and everything is shown as it
+                    came
 
-  --mrt FILE        read an MRT file instead, plain or gzip, '-' for standard input: BGP4MP, BGP4MP_ET, TABLE_DUMP_V2,
-                    TABLE_DUMP. Each object gets "mrt":{"time","type","peer":{"address","asn"}}; an entry of a table is
-                    {"ok":true,"rib":{…},…}. The records say themselves how they are to be read; --add-path is for
-                    collectors that forget to say it
+  --mrt FILE        read an MRT file instead, plain or gzip, '-' for standard input: BGP4MP,
+                    BGP4MP_ET, TABLE_DUMP_V2, TABLE_DUMP. Each object gets
+                    "mrt":{"time","type","peer":{"address","asn"}}; an entry of a table is
+                    {"ok":true,"rib":{…},…}. The records say themselves how they are to be read;
+                    --add-path is for collectors that forget to say it
   --help            this text
 
 Exit status: 0 all was read, 1 at least one line is ok:false, 2 wrong usage.

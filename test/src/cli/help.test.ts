@@ -1,0 +1,16 @@
+import { expect } from 'chai';
+import { announceCommand } from '../../../src/cli/announce.ts';
+import { decodeCommand } from '../../../src/cli/decode.ts';
+
+describe('help texts', () => {
+  for (const { name, summary, help } of [announceCommand, decodeCommand]) {
+    it(`${name}: no line is wider than 100 columns, and it says how it exits`, () => {
+      expect(help.split('\n').filter((line) => line.length > 100)).to.deep.equal([]);
+      expect(summary.length).to.be.below(88);
+      expect(help)
+        .to.match(new RegExp(`^usage: herald ${name} `))
+        .and.include('Exit status: 0')
+        .and.include('\nExamples\n');
+    });
+  }
+});
