@@ -2,10 +2,10 @@
  * bgp-ts: a BGP-4 speaker. This is the only door; see README.md for a tour.
  *
  *   values        Address, Prefix, Route, messages
- *   codec         decode, encode, Framer, describe*
+ *   codec         decode, encode, Framer, describe*, decodeRibEntry
  *   machine       stepPeer: the session of one neighbour, pure
- *   RIB           AdjRibOut: what a neighbour has been told and shall be told
- *   speaker       Speaker: neighbours, sessions, routes on real (or in-memory) transports
+ *   RIB           AdjRibOut: what a neighbour has been told and shall be told; AdjRibIn: what it told us
+ *   speaker       createSpeaker, Speaker: neighbours, sessions, routes on real (or in-memory) transports
  *   MRT           MrtReader
  */
 

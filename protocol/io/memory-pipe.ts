@@ -45,6 +45,7 @@ export class MemoryPipe {
   #queuedBytes = 0;
   #isEnding = false;
   #flight: Item[] = [];
+  /** bytes that have left the queue and are not acknowledged: never more than the window */
   #windowUsed = 0;
   #unacknowledged = 0;
   #isPaused = false;
@@ -58,11 +59,6 @@ export class MemoryPipe {
 
   get queuedBytes(): number {
     return this.#queuedBytes;
-  }
-
-  /** bytes that have left the queue and are not acknowledged: never more than the window */
-  get windowUsed(): number {
-    return this.#windowUsed;
   }
 
   write(bytes: Uint8Array): void {
