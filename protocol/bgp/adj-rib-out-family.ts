@@ -15,13 +15,15 @@ import { AttributeSets } from './adj-rib-out-sets.ts';
 import type { Entry } from './adj-rib-out-table.ts';
 import { Bucket, BucketQueue, EntryTable } from './adj-rib-out-table.ts';
 import { hasUnicast } from './family.ts';
+import { writeNlri } from './nlri.ts';
 import type { Refusal, RefusedRoute, SessionView } from './pack.ts';
 import { sessionAttributes } from './pack.ts';
-import type { DestinationSource, NlriFormat } from './pack-messages.ts';
+import type { DestinationSource, FillDestinations, NlriFormat } from './pack-messages.ts';
 import {
   prepareAttributes,
   usualMessageLimit,
   writeAnnouncement,
+  writeDestinations,
   writeEndOfRib,
   writeRefreshMark,
   writeWithdrawal,
@@ -31,10 +33,6 @@ import { RefreshSubtype } from './route-refresh.ts';
 
 /** The neighbour holds something for the prefix, and whatever is wanted has to be said again. */
 const STALE = new Bucket({});
-
-/** Withdrawals to have at hand before a message is written: enough for the largest that is made without need. */
-const SWEEP_AHEAD = 4096;
-const SWEEP_SLOTS = 1024;
 
 interface Marks {
   endOfRib: boolean;
@@ -141,7 +139,9 @@ export class FamilyRibOut {
       this.#wanted = this.#seen;
       this.#isChanged = true;
       this.#unswept = 0;
-      if (this.#view === undefined) this.#sweep();
+      // found as they are taken, if each of them is told and nothing of it waits; otherwise each has its own place
+      const isSettled = this.#advertised === this.#table.size && !this.#hasRoutesToSend();
+      if (this.#view === undefined || !isSettled) this.#sweep();
     }
     this.#sets.sweep(this.#table);
     return this.#isChanged;
@@ -217,11 +217,34 @@ export class FamilyRibOut {
       writeRefreshMark(writer, this.#family, RefreshSubtype.begin);
       return true;
     }
-    this.#sweep(SWEEP_AHEAD);
-    if (this.#withdraws.size === 0) return false;
-    const limit = usualMessageLimit(this.#view.negotiated);
-    writeWithdrawal(writer, this.#withdrawn, this.#format, limit);
+    const fill = this.#nextWithdrawals(writer);
+    if (fill === undefined) return false;
+    writeWithdrawal(writer, fill, this.#format, usualMessageLimit(this.#view.negotiated));
     return true;
+  }
+
+  #nextWithdrawals(writer: ByteWriter): FillDestinations | undefined {
+    const { addPath } = this.#format;
+    if (this.#withdraws.size > 0) {
+      return (end) => writeDestinations(writer, this.#withdrawn, end, addPath);
+    }
+    if (this.#unswept === undefined) return undefined;
+    const from = this.#table.leftOutSlot(this.#unswept, this.#generation);
+    this.#unswept = from < this.#table.slotCount ? from : undefined;
+    if (this.#unswept === undefined) return undefined;
+    return (end) => this.#writeLeftOut(writer, from, end);
+  }
+
+  /** Withdraws straight from the table what the last set left out. */
+  #writeLeftOut(writer: ByteWriter, from: number, end: number): void {
+    const { addPath } = this.#format;
+    const extra = addPath ? 5 : 1;
+    this.#advertised -= this.#table.removeLeftOut(from, this.#generation, ({ prefix, pathId }) => {
+      if (writer.length + extra + ((prefix.length + 7) >> 3) > end) return false;
+      if (addPath) writer.u32(pathId);
+      writeNlri(writer, prefix, false);
+      return true;
+    });
   }
 
   /** One UPDATE with announcements, or what is owed when there is none left; true if something was written. */
@@ -253,19 +276,15 @@ export class FamilyRibOut {
     }
   }
 
-  /** Finds routes that the last set left out, until there are `enough` withdrawals or no such routes any more. */
-  #sweep(enough: number = Number.POSITIVE_INFINITY): void {
-    const { slotCount } = this.#table;
-    while (this.#unswept !== undefined && this.#withdraws.size < enough) {
-      const from = this.#unswept;
-      const to = Math.min(from + SWEEP_SLOTS, slotCount);
-      this.#table.visitSlots(from, to, (entry) => {
-        if (entry.mark === this.#generation || entry.wanted === undefined) return;
-        entry.wanted = undefined;
-        this.#settle(entry);
-      });
-      this.#unswept = to < slotCount ? to : undefined;
-    }
+  /** Gives every route that the last set left out and that is still in the table its place. */
+  #sweep(): void {
+    if (this.#unswept === undefined) return;
+    this.#unswept = undefined;
+    this.#table.forEach((entry) => {
+      if (entry.mark === this.#generation || entry.wanted === undefined) return;
+      entry.wanted = undefined;
+      this.#settle(entry);
+    });
   }
 
   /** Puts an entry where its state says, and drops it when there is nothing left to know. */
