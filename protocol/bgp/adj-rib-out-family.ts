@@ -34,6 +34,9 @@ import { RefreshSubtype } from './route-refresh.ts';
 /** The neighbour holds something for the prefix, and whatever is wanted has to be said again. */
 const STALE = new Bucket({});
 
+/** A message that holds a good number of prefixes, however little room there is. */
+const SMALLEST_LIMIT = 4096;
+
 interface Marks {
   endOfRib: boolean;
   refreshBegin: boolean;
@@ -210,7 +213,7 @@ export class FamilyRibOut {
   }
 
   /** Begin of refresh and withdrawals; true if something was written. Withdrawals first: a neighbour may count prefixes. */
-  writeWithdrawal(writer: ByteWriter): boolean {
+  writeWithdrawal(writer: ByteWriter, room: number): boolean {
     if (this.#view === undefined) return false;
     if (this.#marks.refreshBegin) {
       this.#marks.refreshBegin = false;
@@ -219,7 +222,12 @@ export class FamilyRibOut {
     }
     const fill = this.#nextWithdrawals(writer);
     if (fill === undefined) return false;
-    writeWithdrawal(writer, fill, this.#format, usualMessageLimit(this.#view.negotiated));
+    // a message is of use to the neighbour when it is whole: no larger than this batch
+    const limit = Math.min(
+      usualMessageLimit(this.#view.negotiated),
+      Math.max(room, SMALLEST_LIMIT),
+    );
+    writeWithdrawal(writer, fill, this.#format, limit);
     return true;
   }
 

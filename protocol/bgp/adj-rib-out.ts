@@ -20,8 +20,8 @@ import type { Route } from './route.ts';
 
 /** Room for a handful of routes, the usual change in a running system; the buffer grows by doubling. */
 const SMALL_BATCH = 512;
-/** What a burst begins with: small, so that the neighbour works on it while we make the rest. */
-const FIRST_BATCH = 8192;
+/** What a burst begins with: small, so that the neighbour works on it while we make the rest. Each batch doubles it. */
+const FIRST_BATCH = 4096;
 
 /** Finished messages, headers included, one behind the other. */
 export interface Batch {
@@ -41,8 +41,8 @@ export interface Batch {
 export class AdjRibOut {
   readonly #ribs = { ipv4: new FamilyRibOut('ipv4'), ipv6: new FamilyRibOut('ipv6') };
   #view: SessionView | undefined = undefined;
-  /** nothing has been taken since the neighbour last had everything */
-  #isFirst = true;
+  /** how much the next batch may be, beside what the caller says */
+  #batchBytes = FIRST_BATCH;
   /**
    * The last desired set, kept only while it holds path identifiers: which of them count depends on the session, so the set is
    * read again when one comes up.
@@ -66,7 +66,7 @@ export class AdjRibOut {
   established(view: SessionView): void {
     if (this.#view !== undefined) this.down();
     this.#view = view;
-    this.#isFirst = true;
+    this.#batchBytes = FIRST_BATCH;
     if (this.#withPathIds !== undefined) this.#read(this.#withPathIds);
     for (const family of FAMILIES) this.#ribs[family].established(view);
   }
@@ -100,15 +100,15 @@ export class AdjRibOut {
    */
   take(maxBytes: number): Batch | undefined {
     if (this.#view === undefined) return undefined;
-    const room = this.#isFirst ? Math.min(maxBytes, FIRST_BATCH) : maxBytes;
+    const room = Math.min(maxBytes, this.#batchBytes);
     const writer = new ByteWriter(SMALL_BATCH);
     const reserve = usualMessageLimit(this.#view.negotiated);
     let messages = 0;
-    while (this.#writeNext(writer)) {
+    while (this.#writeNext(writer, room)) {
       messages++;
       if (writer.length + reserve > room) break;
     }
-    this.#isFirst = messages === 0;
+    this.#batchBytes = messages === 0 ? FIRST_BATCH : Math.min(2 * room, maxBytes);
     return messages === 0 ? undefined : { bytes: writer.finish(), messages };
   }
 
@@ -191,16 +191,16 @@ export class AdjRibOut {
     return this.#view !== undefined && hasUnicast(this.#view.negotiated.addPathSend, family);
   }
 
-  #writeNext(writer: ByteWriter): boolean {
+  #writeNext(writer: ByteWriter, room: number): boolean {
     const { ipv4, ipv6 } = this.#ribs;
     return (
-      ipv4.writeWithdrawal(writer) ||
-      ipv6.writeWithdrawal(writer) ||
+      ipv4.writeWithdrawal(writer, room) ||
+      ipv6.writeWithdrawal(writer, room) ||
       ipv4.writeAnnouncement(writer) ||
       ipv6.writeAnnouncement(writer) ||
       // A set that was refused just now may have left withdrawals behind.
-      ipv4.writeWithdrawal(writer) ||
-      ipv6.writeWithdrawal(writer)
+      ipv4.writeWithdrawal(writer, room) ||
+      ipv6.writeWithdrawal(writer, room)
     );
   }
 
