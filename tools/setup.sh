@@ -178,9 +178,17 @@ fi
 [ "$only_packages" = no ] || exit 0
 
 if ! node_modules_current; then
-  has npm || die "npm is missing; install Node.js and npm (Debian: nodejs, npm), any version from 20 on"
+  has npm || die "npm is missing; install Node.js and npm (Debian: nodejs, npm), any version that runs npm 9 or newer"
   say "installing the npm packages of package-lock.json"
   (cd "$here" && npm ci --no-progress --loglevel=error >&2) || die "npm ci failed; its message is above"
   cksum <"$here/package-lock.json" >"$here/node_modules/.setup-stamp"
   say "npm packages installed"
+fi
+
+# npm 9 leaves out the command of the package, since the one for the other platform claims the same name.
+if [ ! -e "$here/node_modules/.bin/node" ]; then
+  for pinned in "$here"/node_modules/node-linux-*/bin/node; do
+    [ -x "$pinned" ] || die "npm installed no Node 26 for this machine ($(uname -m)); Herald needs Linux on x64 or arm64"
+    ln -s "../${pinned#"$here"/node_modules/}" "$here/node_modules/.bin/node"
+  done
 fi
