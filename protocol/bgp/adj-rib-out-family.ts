@@ -15,15 +15,13 @@ import { AttributeSets } from './adj-rib-out-sets.ts';
 import type { Entry } from './adj-rib-out-table.ts';
 import { Bucket, BucketQueue, EntryTable } from './adj-rib-out-table.ts';
 import { hasUnicast } from './family.ts';
-import { writeNlri } from './nlri.ts';
 import type { Refusal, RefusedRoute, SessionView } from './pack.ts';
 import { sessionAttributes } from './pack.ts';
-import type { DestinationSource, FillDestinations, NlriFormat } from './pack-messages.ts';
+import type { DestinationSource, NlriFormat } from './pack-messages.ts';
 import {
   prepareAttributes,
   usualMessageLimit,
   writeAnnouncement,
-  writeDestinations,
   writeEndOfRib,
   writeRefreshMark,
   writeWithdrawal,
@@ -65,11 +63,6 @@ export class FamilyRibOut {
   #generation = 0;
   #seen = 0;
   #isChanged = false;
-  /**
-   * The first slot of the table that has not been searched for routes that the last set left out; undefined when all have.
-   * The search goes on as withdrawals are taken: when 100,000 routes go, the first message must not wait for the last entry.
-   */
-  #unswept: number | undefined = undefined;
 
   constructor(family: Family) {
     this.#family = family;
@@ -86,7 +79,6 @@ export class FamilyRibOut {
 
   /** Changes that the neighbour has not been told, without those that this session refuses. */
   get pendingCount(): number {
-    this.#sweep();
     let count = this.#withdraws.size;
     for (let each = this.#ready.head; each !== undefined; each = each.next) count += each.size;
     return count;
@@ -94,7 +86,6 @@ export class FamilyRibOut {
 
   /** Entries held, wanted or not: what memory is bounded by. */
   get knownCount(): number {
-    this.#sweep();
     return this.#table.size;
   }
 
@@ -104,7 +95,6 @@ export class FamilyRibOut {
   }
 
   get isSynced(): boolean {
-    this.#sweep();
     const { endOfRib, refreshBegin, refreshEnd } = this.#marks;
     return !(this.#hasRoutesToSend() || endOfRib || refreshBegin || refreshEnd);
   }
@@ -115,7 +105,6 @@ export class FamilyRibOut {
 
   /** A new full set of so many routes begins: `want` every one of them, then `endApply`. */
   beginApply(count: number): void {
-    this.#sweep();
     this.#table.reserve(count);
     this.#generation++;
     this.#seen = 0;
@@ -141,18 +130,24 @@ export class FamilyRibOut {
     if (this.#seen !== this.#wanted) {
       this.#wanted = this.#seen;
       this.#isChanged = true;
-      this.#unswept = 0;
-      // found as they are taken, if each of them is told and nothing of it waits; otherwise each has its own place
-      const isSettled = this.#advertised === this.#table.size && !this.#hasRoutesToSend();
-      if (this.#view === undefined || !isSettled) this.#sweep();
+      this.#table.forEach((entry) => {
+        if (entry.mark === this.#generation || entry.wanted === undefined) return;
+        entry.wanted = undefined;
+        this.#settle(entry);
+      });
     }
     this.#sets.sweep(this.#table);
     return this.#isChanged;
   }
 
+  /** Takes over a running session for which nothing is told and nothing owed. */
+  resume(view: SessionView): void {
+    this.established(view);
+    this.#marks = noMarks();
+  }
+
   /** The session is up. Where it does not speak this family nothing is sent and all routes count as refused. */
   established(view: SessionView): void {
-    this.#sweep();
     const { negotiated } = view;
     const speaks = hasUnicast(negotiated.families, this.#family);
     this.#view = speaks ? view : undefined;
@@ -165,7 +160,6 @@ export class FamilyRibOut {
   }
 
   down(): void {
-    this.#sweep();
     this.#view = undefined;
     this.#marks = noMarks();
     this.#advertised = 0;
@@ -181,7 +175,6 @@ export class FamilyRibOut {
   updateView(view: SessionView): void {
     const before = this.#view;
     if (before === undefined) return;
-    this.#sweep();
     this.#view = view;
     const changed = new Set<Bucket>();
     for (const bucket of this.#sets.all()) {
@@ -200,7 +193,6 @@ export class FamilyRibOut {
       this.#marks.refreshAfterEndOfRib = true;
       return;
     }
-    this.#sweep();
     this.#table.forEach((entry) => {
       if (entry.told === undefined) return;
       entry.told = STALE;
@@ -220,39 +212,14 @@ export class FamilyRibOut {
       writeRefreshMark(writer, this.#family, RefreshSubtype.begin);
       return true;
     }
-    const fill = this.#nextWithdrawals(writer);
-    if (fill === undefined) return false;
+    if (this.#withdraws.size === 0) return false;
     // a message is of use to the neighbour when it is whole: no larger than this batch
     const limit = Math.min(
       usualMessageLimit(this.#view.negotiated),
       Math.max(room, SMALLEST_LIMIT),
     );
-    writeWithdrawal(writer, fill, this.#format, limit);
+    writeWithdrawal(writer, this.#withdrawn, this.#format, limit);
     return true;
-  }
-
-  #nextWithdrawals(writer: ByteWriter): FillDestinations | undefined {
-    const { addPath } = this.#format;
-    if (this.#withdraws.size > 0) {
-      return (end) => writeDestinations(writer, this.#withdrawn, end, addPath);
-    }
-    if (this.#unswept === undefined) return undefined;
-    const from = this.#table.leftOutSlot(this.#unswept, this.#generation);
-    this.#unswept = from < this.#table.slotCount ? from : undefined;
-    if (this.#unswept === undefined) return undefined;
-    return (end) => this.#writeLeftOut(writer, from, end);
-  }
-
-  /** Withdraws straight from the table what the last set left out. */
-  #writeLeftOut(writer: ByteWriter, from: number, end: number): void {
-    const { addPath } = this.#format;
-    const extra = addPath ? 5 : 1;
-    this.#advertised -= this.#table.removeLeftOut(from, this.#generation, ({ prefix, pathId }) => {
-      if (writer.length + extra + ((prefix.length + 7) >> 3) > end) return false;
-      if (addPath) writer.u32(pathId);
-      writeNlri(writer, prefix, false);
-      return true;
-    });
   }
 
   /** One UPDATE with announcements, or what is owed when there is none left; true if something was written. */
@@ -272,9 +239,29 @@ export class FamilyRibOut {
     return this.#withdraws.size === 0 && this.#writeMarks(writer);
   }
 
+  /** Withdraws everything that was told, in words alone: nothing changes here. Returns how many messages that takes. */
+  writeFarewell(writer: ByteWriter): number {
+    if (this.#view === undefined) return 0;
+    const told: Entry[] = [];
+    this.#table.forEach((entry) => {
+      if (entry.told !== undefined) told.push(entry);
+    });
+    let next = 0;
+    const source: DestinationSource = {
+      head: () => told[next],
+      taken: () => {
+        next++;
+      },
+    };
+    let messages = 0;
+    for (; next < told.length; messages++) {
+      writeWithdrawal(writer, source, this.#format, SMALLEST_LIMIT);
+    }
+    return messages;
+  }
+
   /** Routes that the session does not take, and why; `all` is the reason for every one of them, if there is such a reason. */
   *refused(all: Refusal | undefined): Generator<RefusedRoute> {
-    this.#sweep();
     for (const bucket of this.#sets.all()) {
       const refusal = all ?? bucket.refusal;
       if (refusal === undefined) continue;
@@ -282,17 +269,6 @@ export class FamilyRibOut {
         yield { ...refusal, route: toRoute(entry, bucket) };
       }
     }
-  }
-
-  /** Gives every route that the last set left out and that is still in the table its place. */
-  #sweep(): void {
-    if (this.#unswept === undefined) return;
-    this.#unswept = undefined;
-    this.#table.forEach((entry) => {
-      if (entry.mark === this.#generation || entry.wanted === undefined) return;
-      entry.wanted = undefined;
-      this.#settle(entry);
-    });
   }
 
   /** Puts an entry where its state says, and drops it when there is nothing left to know. */

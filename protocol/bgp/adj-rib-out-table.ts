@@ -156,11 +156,8 @@ export class EntryTable {
       other.chain = entry.chain;
     }
     entry.chain = undefined;
-    this.#removed(1);
-  }
-
-  get slotCount(): number {
-    return this.#slots.length;
+    this.#size--;
+    if (this.#size === 0) this.#slots = emptySlots(INITIAL_SLOTS);
   }
 
   /** The visitor may remove the entry that it is given, and no other. */
@@ -173,46 +170,6 @@ export class EntryTable {
         entry = chain;
       }
     }
-  }
-
-  /** The first slot from `from` on with an entry that the last `apply` left out; `slotCount` where there is none. */
-  leftOutSlot(from: number, generation: number): number {
-    const slots = this.#slots;
-    for (let at = from; at < slots.length; at++) {
-      for (let entry = slots[at]; entry !== undefined; entry = entry.chain) {
-        if (entry.mark !== generation) return at;
-      }
-    }
-    return slots.length;
-  }
-
-  /**
-   * Takes entries that the last `apply` left out from the table, slot by slot, as long as `take` has room for them. Returns how
-   * many. One plain loop: it runs when a process ends, before any compiler has seen it, with all routes at once.
-   */
-  removeLeftOut(from: number, generation: number, take: (entry: Entry) => boolean): number {
-    const slots = this.#slots;
-    let removed = 0;
-    for (let at = from; at < slots.length; at++) {
-      let kept: Entry | undefined;
-      for (let entry = slots[at]; entry !== undefined; entry = entry.chain) {
-        if (entry.mark === generation) {
-          kept = entry;
-          continue;
-        }
-        if (!take(entry)) return this.#removed(removed);
-        if (kept === undefined) slots[at] = entry.chain;
-        else kept.chain = entry.chain;
-        removed++;
-      }
-    }
-    return this.#removed(removed);
-  }
-
-  #removed(count: number): number {
-    this.#size -= count;
-    if (this.#size === 0) this.#slots = emptySlots(INITIAL_SLOTS);
-    return count;
   }
 
   #resize(count: number): void {

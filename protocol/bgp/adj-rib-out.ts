@@ -23,6 +23,10 @@ const SMALL_BATCH = 512;
 /** What a burst begins with: small, so that the neighbour works on it while we make the rest. Each batch doubles it. */
 const FIRST_BATCH = 4096;
 
+function newRibs(): Readonly<Record<Family, FamilyRibOut>> {
+  return { ipv4: new FamilyRibOut('ipv4'), ipv6: new FamilyRibOut('ipv6') };
+}
+
 /** Finished messages, headers included, one behind the other. */
 export interface Batch {
   readonly bytes: Uint8Array;
@@ -39,7 +43,7 @@ export interface Batch {
  * for (let batch = rib.take(65536); batch; batch = rib.take(65536)) socket.write(batch.bytes);
  */
 export class AdjRibOut {
-  readonly #ribs = { ipv4: new FamilyRibOut('ipv4'), ipv6: new FamilyRibOut('ipv6') };
+  #ribs = newRibs();
   #view: SessionView | undefined = undefined;
   /** how much the next batch may be, beside what the caller says */
   #batchBytes = FIRST_BATCH;
@@ -110,6 +114,28 @@ export class AdjRibOut {
     }
     this.#batchBytes = messages === 0 ? FIRST_BATCH : Math.min(2 * room, maxBytes);
     return messages === 0 ? undefined : { bytes: writer.finish(), messages };
+  }
+
+  /**
+   * Withdrawals of everything that was told, made ahead of the time when they are needed: right until something else is taken.
+   * Undefined where there is nothing to withdraw, or something waits to be told first.
+   */
+  farewell(): Batch | undefined {
+    if (!this.isSynced()) return undefined;
+    const writer = new ByteWriter(SMALL_BATCH);
+    const messages = FAMILIES.reduce(
+      (sum, family) => sum + this.#ribs[family].writeFarewell(writer),
+      0,
+    );
+    return messages === 0 ? undefined : { bytes: writer.finish(), messages };
+  }
+
+  /** The farewell has been sent: nothing is told any more, and nothing is wanted. */
+  left(): void {
+    const view = this.#view;
+    this.#ribs = newRibs();
+    this.#withPathIds = undefined;
+    if (view !== undefined) for (const family of FAMILIES) this.#ribs[family].resume(view);
   }
 
   /** Changes that wait to be taken, without those that the session refuses. */

@@ -159,16 +159,13 @@ export function writeAnnouncement(
   closeMessage(writer, start);
 }
 
-/** Writes prefixes until the next one would go past `end`. */
-export type FillDestinations = (end: number) => void;
-
 /**
  * Writes one UPDATE that withdraws as many of the prefixes as it holds. IPv4 unicast always uses the classic field: it
  * is the same table for the receiver, whichever way a route came (RFC 4760 §4).
  */
 export function writeWithdrawal(
   writer: ByteWriter,
-  fill: FillDestinations,
+  source: DestinationSource,
   format: NlriFormat,
   messageLimit: number,
 ): void {
@@ -176,13 +173,15 @@ export function writeWithdrawal(
   const end = start + messageLimit;
   const withdrawnLength = writer.reserveU16();
   if (format.family === 'ipv4') {
-    fill(end - 2);
+    writeDestinations(writer, source, end - 2, format.addPath);
     patchLength(writer, withdrawnLength);
     writer.u16(0);
   } else {
     writer.patchU16(withdrawnLength, 0);
     const attributesLength = writer.reserveU16();
-    writeMpUnreach(writer, format.family, () => fill(end));
+    writeMpUnreach(writer, format.family, () =>
+      writeDestinations(writer, source, end, format.addPath),
+    );
     patchLength(writer, attributesLength);
   }
   closeMessage(writer, start);
@@ -214,7 +213,7 @@ function writeMpUnreach(writer: ByteWriter, family: Family, writeAll: () => void
 }
 
 /** Takes prefixes from the source until the next one would go past `end`. */
-export function writeDestinations(
+function writeDestinations(
   writer: ByteWriter,
   source: DestinationSource,
   end: number,

@@ -60,7 +60,7 @@ const REFUSED_SHOWN = 10;
 export class PeerDriver {
   readonly #world: PeerWorld;
   readonly #timers: TimerTable;
-  readonly #routes = new RouteSender(() => this.#onSynced());
+  readonly #routes: RouteSender;
   readonly #received: AdjRibIn;
   readonly #tally = new PeerTally();
   readonly #events: PeerEvent[] = [];
@@ -85,6 +85,7 @@ export class PeerDriver {
     this.#received = new AdjRibIn(settings.inbound);
     this.#world = world;
     this.#timers = new TimerTable(world.clock);
+    this.#routes = new RouteSender(world.clock, () => this.#onSynced());
     this.#sinceMs = world.clock.wallTimeMs();
   }
 
@@ -115,7 +116,9 @@ export class PeerDriver {
     if (this.#session !== undefined) this.#routes.updateSession(this.#view(this.#session));
   }
 
-  synced(): Promise<void> {
+  /** withdraws everything and resolves when that has been handed to the kernel, or the session is gone */
+  leave(): Promise<void> {
+    this.#routes.leave();
     return this.#routes.synced();
   }
 

@@ -3,17 +3,22 @@
  * pulled, never pushed: a neighbour that reads slowly leaves changes in the RIB, where newer ones replace them.
  */
 
-import { AdjRibOut } from '../bgp/adj-rib-out.ts';
+import { AdjRibOut, type Batch } from '../bgp/adj-rib-out.ts';
 import { type FamilyId, familyId, unicastFamily } from '../bgp/family.ts';
 import type { RefusedRoute, SessionView } from '../bgp/pack.ts';
 import type { Route } from '../bgp/route.ts';
+import type { Clock, Timer } from '../io/clock.ts';
 import type { Family } from '../net/address.ts';
 import type { Wire } from './wire.ts';
 
 /** How much is taken from the RIB per write: a few full messages, so that a change is never far behind. */
 const WRITE_BYTES = 65536;
 
+/** How long everything has to be told before the farewell is made: changes come in groups. */
+const FAREWELL_AFTER_MS = 500;
+
 export class RouteSender {
+  readonly #clock: Clock;
   readonly #rib = new AdjRibOut();
   readonly #onSynced: () => void;
   readonly #waiters: (() => void)[] = [];
@@ -25,9 +30,45 @@ export class RouteSender {
   readonly #refreshing = new Map<Family, boolean>();
   /** something was sent, or is to be sent, since `onSynced` was last called */
   #isNews = false;
+  /**
+   * The withdrawals of all that this neighbour has, made while there is time: when the process is told to stop, they leave at once.
+   * A handful of octets per route; dropped by the next change.
+   */
+  #farewell: Batch | undefined;
+  #farewellTimer: Timer | undefined;
 
-  constructor(onSynced: () => void) {
+  constructor(clock: Clock, onSynced: () => void) {
+    this.#clock = clock;
     this.#onSynced = onSynced;
+  }
+
+  /** Withdraws everything, for good: the session is about to end. */
+  leave(): void {
+    const farewell = this.#farewell;
+    const wire = this.#wire;
+    if (farewell === undefined || wire === undefined || !this.#writable || !this.#rib.isSynced()) {
+      this.setRoutes([]);
+      return;
+    }
+    this.#dropFarewell();
+    wire.messagesSent += farewell.messages;
+    this.#writable = wire.write(farewell.bytes);
+    this.#rib.left();
+    this.#isNews = true;
+    this.pump();
+  }
+
+  #dropFarewell(): void {
+    this.#farewell = undefined;
+    this.#farewellTimer?.cancel();
+    this.#farewellTimer = undefined;
+  }
+
+  #planFarewell(): void {
+    this.#farewellTimer?.cancel();
+    this.#farewellTimer = this.#clock.startTimer(FAREWELL_AFTER_MS, () => {
+      this.#farewell = this.#rib.farewell();
+    });
   }
 
   setRoutes(routes: Iterable<Route>): void {
@@ -49,6 +90,7 @@ export class RouteSender {
     this.#wire = undefined;
     this.#writable = false;
     this.#refreshing.clear();
+    this.#dropFarewell();
     this.#rib.down();
     this.#release();
   }
@@ -128,6 +170,7 @@ export class RouteSender {
         if (this.#nextRefresh()) continue;
         break;
       }
+      this.#dropFarewell();
       wire.messagesSent += batch.messages;
       this.#writable = wire.write(batch.bytes);
     }
@@ -135,6 +178,7 @@ export class RouteSender {
     this.#release();
     if (!this.#isNews) return;
     this.#isNews = false;
+    this.#planFarewell();
     this.#onSynced();
   }
 

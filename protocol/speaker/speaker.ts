@@ -132,8 +132,7 @@ export class Speaker {
     this.#listenTimer?.cancel();
     const drivers = [...this.#peers.values()];
     if (how.kind === 'shutdown') {
-      for (const driver of drivers) driver.setRoutes([]);
-      await this.#within(how.deadlineMs, Promise.all(drivers.map((driver) => driver.synced())));
+      await this.#within(how.deadlineMs, Promise.all(drivers.map((driver) => driver.leave())));
       const text = how.text === undefined ? {} : { text: how.text };
       const subcode = CeaseSubcode.administrativeShutdown;
       await Promise.all(drivers.map((driver) => driver.stop({ kind: 'cease', subcode, ...text })));

@@ -181,6 +181,27 @@ class Run {
     this.#checkRefused(view);
     expect(this.#rib.apply(this.#desired.map(rebuilt))).to.equal(false);
     expect(this.#rib.take(100_000), 'the same set again').to.equal(undefined);
+    this.#leave();
+  }
+
+  /** The farewell changes nothing until it is sent, takes back exactly what was told, and leaves a RIB that can begin anew. */
+  #leave(): void {
+    const held = this.#neighbour.table.size;
+    const farewell = this.#rib.farewell();
+    expect(farewell === undefined).to.equal(held === 0);
+    expect(this.#rib.farewell(), 'made twice').to.deep.equal(farewell);
+    expect(this.#rib.take(100_000)).to.equal(undefined);
+    this.#neighbour.receive(farewell?.bytes ?? new Uint8Array(0));
+    expect(this.#neighbour.table.size).to.equal(0);
+    this.#rib.left();
+    expect(this.#rib.advertised).to.deep.equal({ ipv4: 0, ipv6: 0 });
+    expect(this.#rib.isSynced()).to.equal(true);
+    expect(this.#rib.take(100_000)).to.equal(undefined);
+    this.#rib.apply(this.#desired);
+    for (let batch = this.#rib.take(5000); batch !== undefined; batch = this.#rib.take(5000)) {
+      this.#neighbour.receive(batch.bytes);
+    }
+    expect(this.#neighbour.table.size).to.equal(held);
   }
 
   #apply(routes: readonly Route[]): void {

@@ -232,6 +232,39 @@ describe('a speaker', () => {
     expect(lab.clock.pendingTimers).to.equal(0);
   });
 
+  for (const [when, calmMs] of [
+    ['at once', 0],
+    ['after the farewell was made', 2000],
+    ['with a change on its way', -1],
+  ] as const) {
+    it(`takes back exactly what it told when it is stopped ${when}`, async () => {
+      const lab = new Lab();
+      const { router, node } = await pair(lab);
+      await lab.run(calmMs);
+      if (calmMs < 0) {
+        node.speaker.apply({
+          peers: [{ settings: toRouter(), routes: routes('198.51.100.8/32', '2001:db8:7::/48') }],
+        });
+      }
+      const heard = router.of('update-received').length;
+      const stopped = node.speaker.stop({ kind: 'shutdown', deadlineMs: 1000 });
+      await lab.run(200);
+      await stopped;
+      const withdrawn = router
+        .of('update-received')
+        .slice(heard)
+        .flatMap(({ update: { withdrawn: classic, attributes } }) => {
+          const { mpUnreach } = attributes;
+          return [...classic, ...(mpUnreach?.kind === 'prefixes' ? mpUnreach.withdrawn : [])];
+        });
+      expect(router.table()).to.deep.equal([]);
+      const told = calmMs < 0 ? ['198.51.100.7/32', '198.51.100.8/32'] : ['198.51.100.7/32'];
+      expect(withdrawn.map(formatPrefix).toSorted()).to.deep.equal([...told, '2001:db8:7::/48']);
+      expect(node.of('routes-synced').at(-1)?.routes).to.deep.equal({ ipv4: 0, ipv6: 0 });
+      expect(router.of('notification-received')).to.have.length(1);
+    });
+  }
+
   it('restarts as planned: closes without a word, and comes back with the R bit until End-of-RIB', async () => {
     const lab = new Lab();
     const { router, node } = await pair(lab, { gracefulRestart: { restartSeconds: 30 } });
