@@ -133,7 +133,7 @@ export type {
   Side,
   StopReason,
 } from './bgp/session.ts';
-export { endOfRib, isEndOfRib, type RibSource } from './bgp/update.ts';
+export { endOfRib, endOfRibFamily, type RibSource } from './bgp/update.ts';
 export { formatHex, parseHex } from './bytes/hex.ts';
 export type { Clock, Timer } from './io/clock.ts';
 export { formatEndpoint } from './io/endpoint.ts';

@@ -17,7 +17,7 @@ import type { Nlri, NotificationMessage, PathAttributes, UpdateMessage } from '.
 import type { Negotiated } from './negotiate.ts';
 import { routeKey } from './route.ts';
 import { RefreshSubtype } from './route-refresh.ts';
-import { isEndOfRib } from './update.ts';
+import { endOfRibFamily } from './update.ts';
 
 export type AdjRibInPolicy =
   | { readonly kind: 'reject' }
@@ -219,7 +219,7 @@ export class AdjRibIn {
   }
 
   #markEndOfRib(message: UpdateMessage): void {
-    const id = isEndOfRib(message);
+    const id = endOfRibFamily(message);
     const family = id && unicastFamily(id);
     if (family !== undefined) this.#endOfRib.add(family);
   }

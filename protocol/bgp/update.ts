@@ -196,9 +196,9 @@ function patchLength(writer: ByteWriter, at: number): void {
  * The family whose End-of-RIB this is, if it is one (RFC 4724 §2).
  *
  * @example
- * isEndOfRib(endOfRib({ afi: 2, safi: 1 })); // { afi: 2, safi: 1 }
+ * endOfRibFamily(endOfRib({ afi: 2, safi: 1 })); // { afi: 2, safi: 1 }
  */
-export function isEndOfRib(message: UpdateMessage): FamilyId | undefined {
+export function endOfRibFamily(message: UpdateMessage): FamilyId | undefined {
   if (message.withdrawn.length > 0 || message.nlri.length > 0) return undefined;
   const { mpUnreach, ...others } = message.attributes;
   if (Object.keys(others).length > 0) return undefined;

@@ -51,12 +51,13 @@ export interface Desired {
 }
 
 export type SpeakerStop =
-  /** going away: withdraw, then Cease/Administrative Shutdown with this text (RFC 9003) */
-  | { readonly kind: 'shutdown'; readonly text?: string; readonly deadlineMs: number }
+  /** going away: withdraw, for at most `deadlineMs` (5 s), then Cease/Administrative Shutdown with this text (RFC 9003) */
+  | { readonly kind: 'shutdown'; readonly text?: string; readonly deadlineMs?: number }
   /** coming back soon: close without a NOTIFICATION so that neighbours keep our routes (RFC 4724) */
   | { readonly kind: 'restart' };
 
 const LISTEN_RETRY_MS = 5000;
+const WITHDRAW_DEADLINE_MS = 5000;
 
 /**
  * A speaker on any clock and transport; `createSpeaker` makes one on this machine's.
@@ -132,7 +133,10 @@ export class Speaker {
     this.#listenTimer?.cancel();
     const drivers = [...this.#peers.values()];
     if (how.kind === 'shutdown') {
-      await this.#within(how.deadlineMs, Promise.all(drivers.map((driver) => driver.leave())));
+      await this.#within(
+        how.deadlineMs ?? WITHDRAW_DEADLINE_MS,
+        Promise.all(drivers.map((driver) => driver.leave())),
+      );
       const text = how.text === undefined ? {} : { text: how.text };
       const subcode = CeaseSubcode.administrativeShutdown;
       await Promise.all(drivers.map((driver) => driver.stop({ kind: 'cease', subcode, ...text })));

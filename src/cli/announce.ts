@@ -94,7 +94,6 @@ const FLAGS = {
 
 const PEER_NAME = 'peer';
 const PROGRESS_EVERY_MS = 1000;
-const WITHDRAW_DEADLINE_MS = 5000;
 const MAX_KEY_OCTETS = 80;
 const CARRIAGE_RETURN = 0x0d;
 
@@ -216,7 +215,7 @@ async function announce(
   const { reason, exitCode } = await ending.reached;
   clearInterval(progress);
   const text = `herald announce: ${reason}`;
-  await speaker.stop({ kind: 'shutdown', text, deadlineMs: WITHDRAW_DEADLINE_MS });
+  await speaker.stop({ kind: 'shutdown', text });
   report.stopped(reason, exitCode);
   return exitCode;
 }

@@ -8,7 +8,7 @@ import { hasFamily } from '../../protocol/bgp/family.ts';
 import type { Message, Nlri, PathAttributes, UpdateMessage } from '../../protocol/bgp/message.ts';
 import type { Negotiated } from '../../protocol/bgp/negotiate.ts';
 import type { SessionView } from '../../protocol/bgp/pack.ts';
-import { isEndOfRib } from '../../protocol/bgp/update.ts';
+import { endOfRibFamily } from '../../protocol/bgp/update.ts';
 import type { Family } from '../../protocol/net/address.ts';
 import { formatPrefix, parseAddress } from '../../protocol/net/address-text.ts';
 
@@ -108,7 +108,7 @@ export class ModelNeighbour {
   }
 
   #update(message: UpdateMessage): void {
-    const end = isEndOfRib(message);
+    const end = endOfRibFamily(message);
     if (end !== undefined) this.log.push(`eor ${end.afi === 1 ? 'ipv4' : 'ipv6'}`);
     const { mpReach, mpUnreach } = message.attributes;
     const gone = mpUnreach?.kind === 'prefixes' ? mpUnreach.withdrawn : [];

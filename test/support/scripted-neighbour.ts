@@ -162,7 +162,7 @@ export class NeighbourConnection {
     await this.expectKeepalive();
     for (let count = 0; count < endOfRibs; ) {
       const { body } = await this.expectMessage(Type.update);
-      if (isEndOfRib(body)) count += 1;
+      if (endOfRibFamily(body)) count += 1;
     }
     return theirs;
   }
@@ -326,7 +326,7 @@ export function describe(body: Uint8Array): string {
 }
 
 /** RFC 4724 §2: an UPDATE with nothing, or with nothing but an empty MP_UNREACH_NLRI. */
-export function isEndOfRib(body: Uint8Array): boolean {
+export function endOfRibFamily(body: Uint8Array): boolean {
   const text = toHex(body);
   return text === '00000000' || /^00000006800f03....01$|^00000007900f0003....01$/.test(text);
 }

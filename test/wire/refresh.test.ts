@@ -1,7 +1,7 @@
 /** What our side sends after Established and on request: the initial set, End-of-RIB, route refresh (RFC 4724, 2918, 7313). */
 
 import { expect } from 'chai';
-import { isEndOfRib, type NeighbourConnection } from '../support/scripted-neighbour.ts';
+import { endOfRibFamily, type NeighbourConnection } from '../support/scripted-neighbour.ts';
 import { routes, type SessionOptions, withSession } from '../support/speaker-under-test.ts';
 import {
   Capability,
@@ -57,19 +57,19 @@ describe('the initial set and End-of-RIB (RFC 4724 §2)', () => {
     withSession(both, async ({ neighbour }) => {
       const updates = neighbour.messages.filter(({ type }) => type === Type.update);
       const bodies = updates.map(({ body }) => toHex(body));
-      const ends = updates.filter(({ body }) => isEndOfRib(body));
+      const ends = updates.filter(({ body }) => endOfRibFamily(body));
       expect(ends).to.have.lengthOf(2);
       expect(bodies.filter((text) => text.includes(V4_HEX))).to.have.lengthOf(1);
       expect(bodies.filter((text) => text.includes(V6_HEX))).to.have.lengthOf(1);
       const at = (text: string) => bodies.findIndex((body) => body.includes(text));
       expect(at(V4_HEX)).to.be.below(bodies.indexOf('00000000'));
-      const ipv6End = updates.findIndex(({ body }) => isEndOfRib(body) && body.length > 4);
+      const ipv6End = updates.findIndex(({ body }) => endOfRibFamily(body) && body.length > 4);
       expect(at(V6_HEX)).to.be.below(ipv6End);
     }));
 
   it('no routes at all: still End-of-RIB', () =>
     withSession({}, async ({ neighbour }) => {
-      expect(neighbour.messages.filter(({ body }) => isEndOfRib(body))).to.have.lengthOf(2);
+      expect(neighbour.messages.filter(({ body }) => endOfRibFamily(body))).to.have.lengthOf(2);
     }));
 
   it('a family that was not agreed: no routes, no End-of-RIB, and the refusal is told', () =>
@@ -78,7 +78,7 @@ describe('the initial set and End-of-RIB (RFC 4724 §2)', () => {
       async ({ neighbour, subject }) => {
         const all = neighbour.messages.map(({ body }) => toHex(body)).join(' ');
         expect(all).to.not.contain(V6_HEX);
-        expect(neighbour.messages.filter(({ body }) => isEndOfRib(body))).to.have.lengthOf(1);
+        expect(neighbour.messages.filter(({ body }) => endOfRibFamily(body))).to.have.lengthOf(1);
         const { count, first } = await subject.until('routes-refused');
         expect(count).to.equal(1);
         expect(first[0]?.detail).to.be.a('string').and.not.equal('');

@@ -10,7 +10,7 @@ import {
   decodeUpdate,
   encodeUpdate,
   endOfRib,
-  isEndOfRib,
+  endOfRibFamily,
 } from '../../../protocol/bgp/update.ts';
 import { formatHex, parseHex } from '../../../protocol/bytes/hex.ts';
 import { ByteWriter } from '../../../protocol/bytes/writer.ts';
@@ -193,7 +193,7 @@ describe('UPDATE', () => {
       it(`of ${family.afi}/${family.safi} is known again`, () => {
         const octets = body(endOfRib(family), PLAIN_CONTEXT);
         const { message } = decodeUpdate(octets, 0, octets.length, PLAIN_CONTEXT);
-        expect(isEndOfRib(message)).to.deep.equal(family);
+        expect(endOfRibFamily(message)).to.deep.equal(family);
       });
     }
 
@@ -207,11 +207,11 @@ describe('UPDATE', () => {
     it('is not what names a route or says anything else', () => {
       const empty = endOfRib({ afi: 1, safi: 1 });
       const prefix = { family: 'ipv4', bits: 0, length: 0 } as const;
-      expect(isEndOfRib({ ...empty, withdrawn: [prefix] })).to.equal(undefined);
-      expect(isEndOfRib({ ...empty, nlri: [prefix] })).to.equal(undefined);
-      expect(isEndOfRib({ ...empty, attributes: { med: 1 } })).to.equal(undefined);
+      expect(endOfRibFamily({ ...empty, withdrawn: [prefix] })).to.equal(undefined);
+      expect(endOfRibFamily({ ...empty, nlri: [prefix] })).to.equal(undefined);
+      expect(endOfRibFamily({ ...empty, attributes: { med: 1 } })).to.equal(undefined);
       const mpUnreach = { kind: 'prefixes', afi: 1, safi: 1, withdrawn: [prefix] } as const;
-      expect(isEndOfRib({ ...empty, attributes: { mpUnreach } })).to.equal(undefined);
+      expect(endOfRibFamily({ ...empty, attributes: { mpUnreach } })).to.equal(undefined);
     });
   });
 
