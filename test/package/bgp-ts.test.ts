@@ -4,7 +4,9 @@
  */
 
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -13,6 +15,15 @@ import { expect } from 'chai';
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../..');
 const tsc = join(root, 'node_modules/.bin/tsc');
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  if (address === null || typeof address === 'string') throw new Error('a TCP server has a port');
+  return address.port;
+}
 
 describe('bgp-ts, packed', () => {
   let project = '';
@@ -75,7 +86,9 @@ describe('bgp-ts, packed', () => {
     const readme = readFileSync(join(project, 'node_modules/bgp-ts/README.md'), 'utf8');
     const [, example, printed] =
       /<!-- example.*?-->\n```ts\n(.*?)```.*?```\n(.*?)```/s.exec(readme) ?? [];
-    writeFileSync(join(project, 'example.ts'), example ?? '');
+    // a port that is free on this machine: two runs side by side must not meet
+    const port = await freePort();
+    writeFileSync(join(project, 'example.ts'), (example ?? '').replaceAll('1790', String(port)));
     const { stdout } = await run(process.execPath, ['example.ts'], {
       cwd: project,
       timeout: 20_000,
