@@ -115,6 +115,7 @@ export function readPeer(text: string): AnnounceOptions['peer'] {
       `--peer '${text}' is not ADDRESS, ADDRESS:PORT or [IPV6]:PORT (an address, not a host name)`,
     );
   }
+  if (!isHostAddress(address)) throw new UsageError(`--peer '${text}' is no address of a host`);
   const zone = percent === -1 ? '' : host.slice(percent + 1);
   const needsZone = address.family === 'ipv6' && isLinkLocal(address);
   if (needsZone !== (percent !== -1) || (needsZone && zone === '')) {
@@ -128,7 +129,18 @@ export function readPeer(text: string): AnnounceOptions['peer'] {
 function readAddress(flag: string, text: string): Address {
   const address = parseAddress(text);
   if (address === undefined) throw new UsageError(`${flag} '${text}' is not an IP address`);
+  if (!isHostAddress(address)) throw new UsageError(`${flag} '${text}' is no address of a host`);
   return address;
+}
+
+/** neither unspecified nor multicast nor reserved: a router would take back each route behind such a next hop (RFC 4271 §6.3) */
+function isHostAddress(address: Address): boolean {
+  if (address.family === 'ipv4') {
+    const first = address.bits >>> 24;
+    return first > 0 && first < 224;
+  }
+  const { w0, w1, w2, w3 } = address;
+  return w0 >>> 24 !== 0xff && (w0 | w1 | w2 | w3) !== 0;
 }
 
 function readAsn(flag: string, text: string): number {

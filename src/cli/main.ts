@@ -83,8 +83,15 @@ function usageSentence(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') {
     return undefined;
   }
-  // node:util parseArgs: its first sentence says it, the rest is advice about positionals
   if (!error.code.startsWith('ERR_PARSE_ARGS_')) return undefined;
+  // node:util parseArgs has one code for several mistakes, so its text is all there is to reword; another text is passed on
+  const [, flag, problem] =
+    /^Option '(--[^ ']+).* argument (missing|is ambiguous)/.exec(error.message) ?? [];
+  if (problem === 'missing') return `${flag} needs a value`;
+  if (problem === 'is ambiguous') {
+    return `${flag} needs a value; one that starts with a dash is written ${flag}=VALUE`;
+  }
+  // its first sentence says it, the rest is advice about positionals
   const [sentence = error.message] = error.message.split(/\.\s/);
   return sentence.replace(/^Unknown option/, 'unknown flag').replace(/^Option/, 'flag');
 }

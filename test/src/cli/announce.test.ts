@@ -6,7 +6,12 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
 import { announceCommand } from '../../../src/cli/announce.ts';
-import { readPeer } from '../../../src/cli/announce-options.ts';
+import {
+  type AnnounceFlags,
+  announceOptions,
+  readPeer,
+} from '../../../src/cli/announce-options.ts';
+import { UsageError } from '../../../src/cli/command.ts';
 import { parsePrefixList } from '../../../src/cli/prefix-list.ts';
 import { run } from '../../support/process.ts';
 
@@ -36,7 +41,11 @@ describe('herald announce, used wrongly', function () {
 
   it('says one sentence, also where parseArgs has three', async () => {
     const said = await complaint([...PEER, '--med', '-1', '10.0.0.0/8']);
-    expect(said).to.include("'--med' argument is ambiguous");
+    expect(said).to.include(
+      '--med needs a value; one that starts with a dash is written --med=VALUE',
+    );
+    const spelled = await complaint([...PEER, '--med=-1', '10.0.0.0/8']);
+    expect(spelled).to.include("--med '-1' is not a number from 0 to 4294967295");
   });
 
   it('names what holds no prefix', async () => {
@@ -46,6 +55,21 @@ describe('herald announce, used wrongly', function () {
   it('refuses a source of the other family instead of dialling for ever', async () => {
     const said = await complaint([...PEER, '--source', '::1', '10.0.0.0/8']);
     expect(said).to.include("--source '::1' cannot reach --peer '127.0.0.1:1'");
+  });
+
+  it('refuses addresses that no host can have', () => {
+    const flags = { peer: '192.0.2.1', 'peer-asn': '64500', asn: '64512' };
+    const read = (change: AnnounceFlags) => () =>
+      announceOptions({ ...flags, ...change }, ['10.0.0.0/8']);
+    for (const text of ['0.0.0.0', '224.0.0.5', '255.255.255.255', '::', 'ff02::5']) {
+      const peer = text.includes(':') ? `[${text}]:179` : `${text}:179`;
+      expect(read({ peer })).to.throw(UsageError, `--peer '${peer}' is no address of a host`);
+      const hop = { 'next-hop': [text] };
+      expect(read(hop)).to.throw(UsageError, `--next-hop '${text}' is no address of a host`);
+    }
+    for (const text of ['127.0.0.1', '223.255.255.254', '::1', '2001:db8::1']) {
+      expect(read({ 'next-hop': [text] })).not.to.throw();
+    }
   });
 
   it('counts a key in octets, as the kernel does', async () => {

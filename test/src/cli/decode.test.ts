@@ -269,7 +269,7 @@ describe('herald decode', function () {
     const wrong: readonly [string, readonly string[], RegExp][] = [
       ['an unknown flag', ['decode', '--nope'], /^herald decode: unknown flag '--nope'\n$/],
       ['a stray argument', ['decode', 'file'], /^herald decode: unexpected argument 'file'.*\n$/],
-      ['a flag without its value', ['decode', '--mrt'], /^herald decode: flag '--mrt.*\n$/],
+      ['a flag without its value', ['decode', '--mrt'], /^herald decode: --mrt needs a value\n$/],
       [
         'a value that is not wanted',
         ['decode', '--ibgp=yes'],
