@@ -160,7 +160,9 @@ function describeAggregator({ asn, address }: Aggregator): JsonObject {
 function describeMpReach(value: MpReach): JsonObject {
   const { afi, safi } = value;
   if (value.kind === 'opaque') {
-    return { afi, safi, nextHop: formatHex(value.nextHop), nlri: formatHex(value.nlri) };
+    // its octets may be an address, two, or one behind a route distinguisher: only the family knows
+    const nextHops = value.nextHop.length === 0 ? [] : [formatHex(value.nextHop)];
+    return { afi, safi, nextHops, nlri: formatHex(value.nlri) };
   }
   return {
     afi,

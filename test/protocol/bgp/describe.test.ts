@@ -101,7 +101,7 @@ describe('the JSON of messages', () => {
       .that.deep.equals({
         afi: 1,
         safi: 128,
-        nextHop: '01',
+        nextHops: ['01'],
         nlri: '02',
       });
   });
