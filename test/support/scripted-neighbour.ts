@@ -7,6 +7,8 @@
  */
 
 import { createServer, type Server, Socket } from 'node:net';
+import { int32, setOption } from '../../protocol/io/libc.ts';
+import { fileDescriptor } from '../../protocol/io/node-listener.ts';
 import { KEEPALIVE, type OpenFields, open, Type, toHex } from './wire-bytes.ts';
 
 export interface Received {
@@ -69,6 +71,10 @@ export class NeighbourConnection {
 
   get localPort(): number {
     return this.#socket.localPort ?? 0;
+  }
+
+  get remoteAddress(): string {
+    return this.#socket.remoteAddress ?? '';
   }
 
   get remotePort(): number {
@@ -238,7 +244,11 @@ export class NeighbourConnection {
 export interface NeighbourPortOptions {
   readonly host?: string;
   readonly port?: number;
+  /** a fixed receive buffer: otherwise the kernel lets it grow to tens of megabytes before the window closes */
+  readonly receiveBufferBytes?: number;
 }
+
+const SO_RCVBUF = [1, 8] as const;
 
 /** The port on which a neighbour waits for our dial. */
 export class NeighbourPort {
@@ -259,6 +269,9 @@ export class NeighbourPort {
       server.once('error', reject);
       server.listen(options.port ?? 0, options.host ?? '127.0.0.1', resolve);
     });
+    if (options.receiveBufferBytes !== undefined) {
+      setOption(fileDescriptor(server), SO_RCVBUF, int32(options.receiveBufferBytes));
+    }
     return port;
   }
 
