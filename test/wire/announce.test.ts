@@ -239,6 +239,53 @@ async function manyFromFile(): Promise<void> {
   );
 }
 
+/** an internal session, so that LOCAL_PREF goes out */
+async function flagsOnTheWire(): Promise<void> {
+  await withPort(async (port) => {
+    const inside = ['--peer', `127.0.0.1:${port.port}`, '--peer-asn', 'internal', '--asn', '65001'];
+    const session = ['--source', '127.0.0.9', '--router-id', '192.0.2.77', '--hold', '33'];
+    const hops = ['--next-hop', '192.0.2.99', '--next-hop', '2001:db8::99'];
+    const others = ['--local-pref', '250', '--med', '7', '--community', '65000:1:2'];
+    const routes = ['10.1.0.0/16', '2001:db8:5::/48'];
+    const herald = new HeraldProcess([
+      'announce',
+      ...[...inside, ...session, ...hops, ...others, ...routes],
+    ]);
+    try {
+      const neighbour = await port.accept(SLOW);
+      expect(neighbour.remoteAddress).to.equal('127.0.0.9');
+      await neighbour.establish();
+      const [opened] = neighbour.messages;
+      // version, AS, hold time 33, identifier
+      expect(toHex(opened?.body.subarray(0, 9) ?? new Uint8Array())).to.equal('04fde90021c000024d');
+      const updates = neighbour.messages.filter(({ type }) => type === Type.update);
+      const [ipv4, ipv6] = ['100a01', '3020010db80005'].map((nlri) =>
+        updates.map(({ body }) => toHex(body)).find((body) => body.includes(nlri)),
+      );
+      const common = ['80040400000007', '400504000000fa', 'c0200c0000fde80000000100000002'];
+      for (const attribute of [...common, '400200', '400304c0000263']) {
+        expect(ipv4).to.contain(attribute);
+      }
+      const hop6 = '0002011020010db8000000000000000000000099003020010db80005';
+      for (const attribute of [...common, '400200', hop6]) expect(ipv6).to.contain(attribute);
+      herald.kill('SIGTERM');
+      expect((await herald.exit()).status).to.equal(0);
+    } finally {
+      herald.kill('SIGKILL');
+    }
+  });
+}
+
+/** The kernel of the scripted neighbour sends with its usual TTL, which GTSM takes for a stranger's (RFC 5082 §3). */
+async function ttlSecurity(): Promise<void> {
+  await withPort(async (port) => {
+    const herald = announce(port.port, '--ttl-security', '--connect-timeout', '2', '10.1.0.0/16');
+    expect((await herald.exit()).status).to.equal(1);
+    expect(herald.stderr).to.contain('no session within 2 s').and.not.contain('is up');
+    expect(port.count, 'no handshake was finished').to.equal(0);
+  });
+}
+
 /** exactly one sentence on stderr, nothing on stdout, status 2 */
 const USAGE: readonly (readonly [string, readonly string[]])[] = [
   ['no prefix', asns.concat('--peer', '127.0.0.1:1')],
@@ -279,6 +326,11 @@ describe('herald announce', () => {
     { name: 'a router that refuses our OPEN: exit 1, with its reason', run: refusedByNotification },
     { name: 'a router whose OPEN is not acceptable: 2/2 and exit 1', run: refusesTheirOpen },
     { name: 'a router that says Cease is tried again', run: triesOnAfterCease },
+    {
+      name: 'source, identifier, hold time, next hops, LOCAL_PREF, MED and communities arrive as given',
+      run: flagsOnTheWire,
+    },
+    { name: '--ttl-security keeps a neighbour with a lower TTL out', run: ttlSecurity },
     { name: '--connect-timeout with nobody there: exit 1', run: connectTimeout },
     {
       name: '--connect-timeout with a router that never answers: Cease, exit 1',
