@@ -41,7 +41,7 @@ test: setup check lint build ## everything that proves it: types, lint, all ring
 	@$(NODE) tools/rings.ts
 
 .PHONY: test-long
-test-long: setup check lint build ## the same with all repetitions and the long fuzz run
+test-long: setup check lint build ## the same, then the long fuzz run
 	@HERALD_TEST_LONG=1 $(NODE) tools/rings.ts
 	@$(NODE) --expose-gc tools/fuzz.ts
 
