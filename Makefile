@@ -41,9 +41,9 @@ test: setup check lint build ## everything that proves it: types, lint, all ring
 	@$(NODE) tools/rings.ts
 
 .PHONY: test-long
-test-long: setup check lint build ## the same, then the long fuzz run
-	@HERALD_TEST_LONG=1 $(NODE) tools/rings.ts
+test-long: setup check lint build ## the long fuzz run, then every ring three times
 	@$(NODE) --expose-gc tools/fuzz.ts
+	@HERALD_TEST_LONG=1 $(NODE) tools/rings.ts
 
 .PHONY: unit
 unit: setup ## the unit ring: codec, machines, RIB, transports

@@ -8,7 +8,7 @@ import type { TransferReport } from './results.ts';
 type Point = { readonly routes: number; readonly ms: number };
 type Series = { readonly name: string; readonly label: string; readonly points: readonly Point[] };
 
-const size = { width: 820, height: 470 } as const;
+const size = { width: 840, height: 470 } as const;
 const frame = { left: 76, right: 620, top: 62, bottom: 404 } as const;
 const labelGap = 19;
 /** what is faster than this is drawn as this: the observer asks every 2 ms */

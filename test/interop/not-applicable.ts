@@ -12,6 +12,8 @@ export type NotApplicable = {
   readonly quote: string;
   /** The file that holds the quote, gzipped or not. */
   readonly source: string;
+  /** words that the whole file does not have: what a manual leaves out cannot be quoted, but it can be looked for */
+  readonly absent?: readonly string[];
 };
 
 export const mostNotApplicable = 10;
@@ -29,9 +31,11 @@ export const notApplicable: readonly NotApplicable[] = [
   {
     router: 'gobgp',
     row: 'two-octet neighbour: AS_TRANS and AS4_PATH',
-    reason: 'no setting turns the capability off; it is in every OPEN.',
-    quote: 'BGP_CAP_FOUR_OCTET_AS_NUMBER: advertised and received',
-    source: '/usr/share/doc/gobgpd/graceful-restart.md.gz',
+    reason:
+      'its configuration has no setting for the capability of four-octet AS numbers, which is in every OPEN.',
+    quote: '# Configuration Example',
+    source: '/usr/share/doc/gobgpd/configuration.md.gz',
+    absent: ['octet', '4byte', '4-byte', 'as4', 'capabilit'],
   },
   {
     router: 'exabgp',
@@ -43,9 +47,10 @@ export const notApplicable: readonly NotApplicable[] = [
   {
     router: 'openbgpd',
     row: 'IPv4 routes behind an IPv6 next hop (RFC 8950)',
-    reason: 'none of the capabilities that `announce` offers is the extended next hop.',
-    quote:
-      'For the given address family, control which subsequent address families are announced during the capabilities negotiation.',
-    source: '/usr/share/man/man5/bgpd.conf.5.gz',
+    reason:
+      'it does not know the extended next hop: RFC 8950 and its forerunner RFC 5549 are not among the standards that its manual lists.',
+    quote: 'Multiprotocol Extensions for BGP-4',
+    source: '/usr/share/man/man8/bgpd.8.gz',
+    absent: ['8950', '5549'],
   },
 ];

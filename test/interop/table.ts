@@ -19,6 +19,7 @@ export type Excuse = {
   readonly reason: string;
   readonly quote: string;
   readonly source: string;
+  readonly absent?: readonly string[];
 };
 
 export type Report = {
@@ -87,7 +88,7 @@ export function formatReport(report: Report): string {
     '',
     ...report.excuses.map(
       (each, index) =>
-        `${index + 1}. ${each.router}, ${each.row}: ${each.reason} “${each.quote}” (\`${each.source}\`)`,
+        `${index + 1}. ${each.router}, ${each.row}: ${each.reason} “${each.quote}” (\`${each.source}\`${absence(each)})`,
     ),
     '',
     '## Evidence',
@@ -105,4 +106,8 @@ function evidenceLine(router: RouterKind, verdict: Verdict): string {
   if (verdict.kind === 'pass') return `- ${router}: ${verdict.evidence.join('; ')}`;
   if (verdict.kind === 'n/a') return `- ${router}: n/a, note ${verdict.note}`;
   return `- ${router}: ${verdict.error.message.split('\n')[0]}`;
+}
+
+function absence({ absent = [] }: Excuse): string {
+  return absent.length === 0 ? '' : `, which has no word of ${absent.join(', ')}`;
 }
