@@ -247,10 +247,7 @@ export class PeerDriver {
       onProgress: () => this.#onProgress(side),
       onDrain: () => this.#onDrain(side),
       onDisconnected: (error) => {
-        if (this.#leaving.delete(wire)) {
-          this.#checkIdle();
-          return;
-        }
+        if (this.#leaving.delete(wire)) return this.#checkIdle();
         this.#release(side);
         this.#leaving.delete(wire);
         const detail = error?.message ?? 'the neighbour closed the connection';
@@ -323,11 +320,8 @@ export class PeerDriver {
     this.#world.emit({ kind: 'update-received', peer: this.#settings.name, update });
     if (result.kind === 'accepted') return;
     const detail = 'the neighbour announced more routes than it may';
-    this.#dispatch({
-      kind: 'fault',
-      side,
-      fault: new BgpFault({ ...result.notification, detail }),
-    });
+    const fault = new BgpFault({ ...result.notification, detail });
+    this.#dispatch({ kind: 'fault', side, fault });
   }
 
   #onFault(side: Side, fault: BgpFault): void {
@@ -359,8 +353,7 @@ export class PeerDriver {
     this.#routes.begin(wire, this.#view(session));
   }
 
-  #view(session: Session): SessionView {
-    const { negotiated, side } = session;
+  #view({ negotiated, side }: Session): SessionView {
     const local = this.#wires[side]?.connection?.local;
     if (local === undefined) return { negotiated, nextHops: {} };
     const onInterface = this.#world.interfaceAddresses(local);
