@@ -14,6 +14,7 @@ import type { Family, Prefix } from '../net/address.ts';
 import { AttributeSets } from './adj-rib-out-sets.ts';
 import type { Entry } from './adj-rib-out-table.ts';
 import { Bucket, BucketQueue, EntryTable } from './adj-rib-out-table.ts';
+import { MAX_MESSAGE_LENGTH } from './codes.ts';
 import { hasUnicast } from './family.ts';
 import type { Refusal, RefusedRoute, SessionView } from './pack.ts';
 import { sessionAttributes } from './pack.ts';
@@ -32,8 +33,8 @@ import { RefreshSubtype } from './route-refresh.ts';
 /** The neighbour holds something for the prefix, and whatever is wanted has to be said again. */
 const STALE = new Bucket({});
 
-/** A message that holds a good number of prefixes, however little room there is. */
-const SMALLEST_LIMIT = 4096;
+/** A message that every neighbour takes holds a good number of prefixes, however little room there is. */
+const SMALLEST_LIMIT = MAX_MESSAGE_LENGTH;
 
 interface Marks {
   endOfRib: boolean;
