@@ -1,0 +1,59 @@
+/**
+ * BGPPeer: a router, or a range of routers, that selected nodes peer with. What is here has passed the schema of
+ * deploy/crds; addresses are values, defaults are filled in. No secret is ever part of it: only where the key is kept.
+ */
+
+import type { Address, Family, Ipv4Address, Ipv6Address, Prefix } from 'bgp-ts';
+import type { LabelSelector, Labels } from './labels.ts';
+
+export interface BgpPeer {
+  readonly name: string;
+  readonly labels: Labels;
+  readonly target: PeerTarget;
+  readonly port: number;
+  readonly asn: number | 'external' | 'internal';
+  /** absent: the agent's own setting */
+  readonly localAsn?: number;
+  readonly families: readonly Family[];
+  readonly timers: {
+    readonly holdSeconds: number;
+    readonly keepaliveSeconds: number;
+    readonly connectRetrySeconds: number;
+  };
+  readonly password?: PasswordReference;
+  /** GTSM: packets from at most one hop away */
+  readonly ttlSecurity: boolean;
+  /** hops that an external session may cross; absent = directly connected */
+  readonly multihop?: number;
+  readonly sourceAddress?: Address;
+  readonly sourceInterface?: string;
+  readonly nextHop: { readonly ipv4?: Ipv4Address; readonly ipv6?: Ipv6Address };
+  /** also accept what this neighbour dials */
+  readonly listen: boolean;
+  readonly maxRoutes: number;
+  readonly gracefulRestart?: { readonly restartSeconds: number };
+  /** absent = all nodes */
+  readonly nodeSelector?: LabelSelector;
+  /** the first whose selector matches counts */
+  readonly overrides: readonly PeerOverride[];
+}
+
+export type PeerTarget =
+  | { readonly kind: 'address'; readonly address: Address; readonly zone?: string }
+  /** routers that dial us from this range; needs `listen` */
+  | { readonly kind: 'range'; readonly range: Prefix };
+
+/** where the TCP-MD5 key is kept: a file in files mode, a Secret of herald-system in the cluster */
+export type PasswordReference =
+  | { readonly kind: 'file'; readonly path: string }
+  | { readonly kind: 'secret'; readonly name: string };
+
+export interface PeerOverride {
+  readonly nodeSelector?: LabelSelector;
+  readonly address?: Address;
+  readonly zone?: string;
+  readonly localAsn?: number;
+  readonly sourceAddress?: Address;
+  /** as an unsigned 32-bit number */
+  readonly routerId?: number;
+}

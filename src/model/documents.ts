@@ -1,0 +1,37 @@
+/**
+ * What a source of documents (files now, the API later) has found: the objects that passed, and those that did not with the reason.
+ * A new value replaces the old one as a whole; an object that is bad now and was good before stays in its last good form
+ * (the source sees to that) and its fault stands beside it.
+ */
+
+import type { BgpPeer } from './bgp-peer.ts';
+import type { IpClaim } from './ip-claim.ts';
+import type { IpPool } from './ip-pool.ts';
+
+export interface Documents {
+  readonly peers: readonly Sourced<BgpPeer>[];
+  readonly pools: readonly Sourced<IpPool>[];
+  readonly claims: readonly Sourced<IpClaim>[];
+  readonly faults: readonly DocumentFault[];
+}
+
+export interface Sourced<T> {
+  readonly object: T;
+  /** where it stands, for people: `peers.yaml:3` */
+  readonly origin: string;
+  /** wall-clock milliseconds when this object was first seen; older claims keep their place when a limit is reached */
+  readonly createdMs: number;
+}
+
+/** A document that was refused. `sentence` says what is wrong and what to do. */
+export interface DocumentFault {
+  readonly file: string;
+  readonly line?: number;
+  /** `IPClaim/192.0.2.7` where it could be read so far */
+  readonly subject?: string;
+  readonly sentence: string;
+  /** the last good form of this document is still in force */
+  readonly keepsLastGood: boolean;
+}
+
+export const NO_DOCUMENTS: Documents = { peers: [], pools: [], claims: [], faults: [] };

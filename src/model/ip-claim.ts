@@ -1,0 +1,30 @@
+/** IPClaim: one address in use. Its name is the address (claim-name.ts). Has passed the schema; defaults filled in. */
+
+import type { Address } from 'bgp-ts';
+import type { CheckSpec } from './check-spec.ts';
+import type { Placement } from './ip-pool.ts';
+import type { Labels } from './labels.ts';
+
+export interface IpClaim {
+  /** the document's name: dotted IPv4, or eight dashed groups of IPv6 */
+  readonly name: string;
+  readonly address: Address;
+  readonly labels: Labels;
+  /** absent: whichever pool holds the address */
+  readonly pool?: string;
+  readonly services: readonly ClaimService[];
+  /** the holder of an exclusive claim */
+  readonly node?: string;
+  readonly withdrawn?: { readonly reason: string };
+  /** absent: the pool's */
+  readonly placement?: Partial<Placement>;
+  readonly bind?: { readonly interface: string };
+  readonly checks: readonly CheckSpec[];
+}
+
+export interface ClaimService {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid?: string;
+  readonly healthCheckNodePort?: number;
+}

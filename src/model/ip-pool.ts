@@ -1,0 +1,54 @@
+/** IPPool: addresses that may be claimed, and how they are placed, advertised and drained. Has passed the schema; defaults filled in. */
+
+import type { Address, LargeCommunity } from 'bgp-ts';
+import type { LabelSelector, Labels } from './labels.ts';
+
+export interface IpPool {
+  readonly name: string;
+  readonly labels: Labels;
+  readonly ranges: readonly AddressRange[];
+  readonly avoidFirstLast: boolean;
+  readonly autoAssign: boolean;
+  readonly priority: number;
+  readonly placement: Placement;
+  /** empty = all peers, plain routes */
+  readonly advertisements: readonly Advertisement[];
+  readonly drain: { readonly on: readonly string[]; readonly waitSeconds: number };
+  readonly notReady: 'keep' | 'withdraw';
+}
+
+/** Both ends belong to it; of one family. A CIDR is its first to its last address. */
+export interface AddressRange {
+  readonly first: Address;
+  readonly last: Address;
+  /** as it was written, for messages */
+  readonly text: string;
+  /** the CIDR was not aligned and was masked; for a warning */
+  readonly masked?: boolean;
+}
+
+export interface Placement {
+  readonly mode: 'anycast' | 'exclusive';
+  readonly nodeFilter: 'fair' | 'first-alive';
+  /** how many more times our AS number is put in front per level of preference */
+  readonly prependStep: number;
+  readonly nodeSelector?: LabelSelector;
+}
+
+export interface Advertisement {
+  readonly peerSelector?: LabelSelector;
+  readonly nodeSelector?: LabelSelector;
+  readonly communities: readonly number[];
+  readonly largeCommunities: readonly LargeCommunity[];
+  readonly localPref?: number;
+  readonly med?: number;
+  readonly prepend?: number;
+  readonly aggregationLength?: { readonly ipv4?: number; readonly ipv6?: number };
+  readonly discardRoute: boolean;
+}
+
+export const DEFAULT_PLACEMENT: Placement = {
+  mode: 'anycast',
+  nodeFilter: 'fair',
+  prependStep: 3,
+};
