@@ -205,6 +205,7 @@ export {
 export { AS_TRANS, isUsableAsn } from './net/asn.ts';
 export { address, ipv4, ipv6, prefix, routerId } from './net/literal.ts';
 export { describeDown } from './speaker/describe-down.ts';
+export type { DesiredRange, RangeSettings } from './speaker/dynamic-peers.ts';
 export type {
   ListenEvent,
   PeerCounters,

@@ -187,6 +187,8 @@ function expectedAsn(config: SessionConfig, asn: number): string | undefined {
     case 'external':
       // AS_TRANS stands for anybody: no identity to learn from (RFC 6793 §4.2.1)
       return asn === config.localAsn || asn === AS_TRANS ? 'one that is not ours' : undefined;
+    case 'any':
+      return asn === AS_TRANS ? 'one of its own' : undefined;
     default:
       return asn === config.peerAsn ? undefined : `${config.peerAsn}`;
   }

@@ -29,8 +29,8 @@ export type Side = 'out' | 'in';
 export interface SessionConfig {
   readonly localAsn: number;
   readonly routerId: number;
-  /** a number, or `external` (any but ours) or `internal` (ours), learned from the OPEN */
-  readonly peerAsn: number | 'external' | 'internal';
+  /** a number, or `external` (any but ours), `internal` (ours) or `any` of both, learned from the OPEN */
+  readonly peerAsn: number | 'external' | 'internal' | 'any';
   readonly holdTimeSeconds: number;
   /** default: a third of the negotiated hold time; never more than that */
   readonly keepaliveSeconds?: number;

@@ -9,7 +9,14 @@
  * Time is the given Clock alone: with a manual one a test decides every step, and the same seed gives the same run.
  */
 
-import { type Address, addressEquals, addressKey, isUnspecified } from '../net/address.ts';
+import {
+  type Address,
+  addressEquals,
+  addressKey,
+  isUnspecified,
+  type Prefix,
+} from '../net/address.ts';
+import { AcceptRules } from './accept-rules.ts';
 import type { Clock } from './clock.ts';
 import { formatEndpoint } from './endpoint.ts';
 import { MemoryConnection } from './memory-connection.ts';
@@ -297,7 +304,7 @@ class MemoryListener implements Listener {
   readonly isForAll: boolean;
   readonly onAccept: AcceptHandler;
   readonly #onClose: () => void;
-  readonly #peers = new Map<string, SocketOptions>();
+  readonly #rules = new AcceptRules();
 
   constructor(options: MemoryListenerOptions) {
     this.local = options.local;
@@ -308,15 +315,23 @@ class MemoryListener implements Listener {
 
   /** a SYN with a wrong key, without one that is asked for, or with one that nobody asked for is never answered */
   accepts(remote: Address, password: string | undefined): boolean {
-    return this.#peers.get(addressKey(remote))?.password === password;
+    return this.#rules.passwordFor(remote) === password;
   }
 
   setPeerOptions(remote: Address, options: SocketOptions): void {
-    this.#peers.set(addressKey(remote), options);
+    this.#rules.setPeer(remote, options);
   }
 
   clearPeerOptions(remote: Address): void {
-    this.#peers.delete(addressKey(remote));
+    this.#rules.deletePeer(remote);
+  }
+
+  setRangeOptions(range: Prefix, options: SocketOptions): void {
+    this.#rules.setRange(range, options);
+  }
+
+  clearRangeOptions(range: Prefix): void {
+    this.#rules.deleteRange(range);
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * A listening TCP socket with what each neighbour must satisfy: MD5 keys (in the kernel, per remote address), GTSM, TTL,
+ * A listening TCP socket with what each neighbour must satisfy: MD5 keys (in the kernel, per remote address or range), GTSM, TTL,
  * user timeout (on each accepted socket, before its first byte is read).
  *
  * GTSM on the accepting side (RFC 5082). A listening socket has one minimum TTL for everybody, so it cannot ask 255 of
@@ -13,7 +13,15 @@
  */
 
 import type { Server, Socket } from 'node:net';
-import { type Address, addressKey, type Family } from '../net/address.ts';
+import {
+  type Address,
+  type Family,
+  hostPrefix,
+  maxPrefixLength,
+  type Prefix,
+  prefixAddress,
+} from '../net/address.ts';
+import { AcceptRules } from './accept-rules.ts';
 import { formatEndpoint, parseEndpoint } from './endpoint.ts';
 import { NodeConnection } from './node-connection.ts';
 import { transportError } from './system-error.ts';
@@ -48,7 +56,7 @@ export interface NodeListenerOptions {
 export class NodeListener implements Listener {
   readonly local: Endpoint;
   readonly #options: NodeListenerOptions;
-  readonly #peers = new Map<string, SocketOptions>();
+  readonly #rules = new AcceptRules();
   #answersWithMaximumTtl = false;
   #isClosed = false;
 
@@ -62,33 +70,58 @@ export class NodeListener implements Listener {
   }
 
   setPeerOptions(remote: Address, options: SocketOptions): void {
-    if (this.#isClosed) throw new TransportError('CLOSED', 'the listener is closed');
-    validateSocketOptions(options);
-    // From a family that this socket does not have nobody can come.
-    if (!this.#options.families.includes(remote.family)) return;
-    const key = addressKey(remote);
-    const hadPassword = this.#peers.get(key)?.password !== undefined;
-    if (options.password !== undefined || hadPassword)
-      setMd5Key(this.#descriptor(), remote, options.password);
-    if (options.ttl?.kind === 'gtsm' && !this.#answersWithMaximumTtl) {
-      answerWithMaximumTtl(this.#descriptor().fd, this.#options.families);
-      this.#answersWithMaximumTtl = true;
-    }
-    this.#peers.set(key, options);
+    const host = hostPrefix(remote);
+    this.#validate(host, options);
+    this.#setKey(host, this.#keyOf(host), options.password ?? this.#rules.range(host)?.password);
+    this.#rules.setPeer(remote, options);
   }
 
   clearPeerOptions(remote: Address): void {
-    const key = addressKey(remote);
-    const options = this.#peers.get(key);
-    if (options === undefined || this.#isClosed) return;
-    if (options.password !== undefined) setMd5Key(this.#descriptor(), remote, undefined);
-    this.#peers.delete(key);
+    const host = hostPrefix(remote);
+    this.#setKey(host, this.#keyOf(host), this.#rules.range(host)?.password);
+    this.#rules.deletePeer(remote);
+  }
+
+  setRangeOptions(range: Prefix, options: SocketOptions): void {
+    this.#validate(range, options);
+    this.#setKey(range, this.#keyOf(range), this.#hostKey(range) ?? options.password);
+    this.#rules.setRange(range, options);
+  }
+
+  clearRangeOptions(range: Prefix): void {
+    this.#setKey(range, this.#keyOf(range), this.#hostKey(range));
+    this.#rules.deleteRange(range);
+  }
+
+  #validate(remote: Prefix, options: SocketOptions): void {
+    if (this.#isClosed) throw new TransportError('CLOSED', 'the listener is closed');
+    validateSocketOptions(options);
+    if (options.ttl?.kind !== 'gtsm' || this.#answersWithMaximumTtl) return;
+    if (!this.#options.families.includes(remote.family)) return;
+    answerWithMaximumTtl(this.#descriptor().fd, this.#options.families);
+    this.#answersWithMaximumTtl = true;
+  }
+
+  /** the key that the kernel has for exactly this: a range of one address shares it with the neighbour there, who goes first */
+  #keyOf(remote: Prefix): string | undefined {
+    return this.#hostKey(remote) ?? this.#rules.range(remote)?.password;
+  }
+
+  #hostKey(remote: Prefix): string | undefined {
+    const isHost = remote.length === maxPrefixLength(remote.family);
+    return isHost ? this.#rules.peer(prefixAddress(remote))?.password : undefined;
+  }
+
+  #setKey(remote: Prefix, before: string | undefined, after: string | undefined): void {
+    // From a family that this socket does not have nobody can come.
+    if (this.#isClosed || !this.#options.families.includes(remote.family)) return;
+    if (before !== undefined || after !== undefined) setMd5Key(this.#descriptor(), remote, after);
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#peers.clear();
+    this.#rules.clear();
     // The descriptor is gone when this returns. Its callback would wait for the accepted connections too.
     this.#options.server.close();
   }
@@ -128,7 +161,7 @@ export class NodeListener implements Listener {
   }
 
   #prepare(socket: Socket, remote: Endpoint): void {
-    const options = this.#peers.get(addressKey(remote.address)) ?? {};
+    const options = this.#rules.optionsFor(remote.address);
     socket.setNoDelay(true);
     if (options.keepAliveSeconds !== undefined)
       socket.setKeepAlive(true, options.keepAliveSeconds * 1000);
@@ -138,7 +171,7 @@ export class NodeListener implements Listener {
     if (!needSystemCalls(options)) return;
     const fd = fileDescriptor(socket);
     if (options.password !== undefined)
-      setMd5Key({ ...this.#descriptor(), fd }, remote.address, options.password);
+      setMd5Key({ ...this.#descriptor(), fd }, hostPrefix(remote.address), options.password);
     setPathOptions(fd, family, options);
     if (options.ttl?.kind === 'gtsm') checkDistance(fd, remote, minimumTtl(options.ttl.hops));
   }

@@ -8,7 +8,7 @@
  */
 
 import { createServer, type Server, Socket } from 'node:net';
-import { type Address, type Family, isLinkLocal } from '../net/address.ts';
+import { type Address, type Family, hostPrefix, isLinkLocal } from '../net/address.ts';
 import { formatEndpoint, formatHost, parseEndpoint } from './endpoint.ts';
 import {
   bindSocket,
@@ -128,7 +128,7 @@ function makeSocket(options: DialOptions): MadeSocket {
     const socket = withDescriptor(family, (fd) => {
       if (options.localInterface !== undefined) bindToInterface(fd, options.localInterface);
       if (options.password !== undefined)
-        setMd5Key({ fd, family }, options.remote.address, options.password);
+        setMd5Key({ fd, family }, hostPrefix(options.remote.address), options.password);
       setPathOptions(fd, family, options);
       return new Socket({ fd });
     });

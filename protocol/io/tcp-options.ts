@@ -8,7 +8,7 @@
  */
 
 import { networkInterfaces } from 'node:os';
-import { type Address, type Family, isLinkLocal } from '../net/address.ts';
+import { type Family, isLinkLocal, maxPrefixLength, type Prefix } from '../net/address.ts';
 import {
   getOption,
   int32,
@@ -32,6 +32,7 @@ const IPPROTO_IPV6 = 41;
 
 const SO_BINDTODEVICE = [SOL_SOCKET, 25] as const;
 const TCP_MD5SIG = [IPPROTO_TCP, 14] as const;
+const TCP_MD5SIG_EXT = [IPPROTO_TCP, 32] as const;
 const TCP_USER_TIMEOUT = [IPPROTO_TCP, 18] as const;
 
 /** The same four for both families; those of IPv4 also work on an IPv6 socket that carries IPv4. */
@@ -54,7 +55,8 @@ const maximumTtl = 255;
 const kernelDefaultTtl = -1;
 
 /** struct tcp_md5sig: sockaddr_storage, flags, prefix length, key length, interface index, key */
-const md5Layout = { keyLength: 130, key: 136, size: 216 } as const;
+const md5Layout = { flags: 128, prefixLength: 129, keyLength: 130, key: 136, size: 216 } as const;
+const TCP_MD5SIG_FLAG_PREFIX = 1;
 const maximumKeyLength = 80;
 
 type Hints = Readonly<Partial<Record<TransportErrorCode, string>>>;
@@ -132,18 +134,23 @@ export function bindToInterface(fd: number, name: string): void {
 }
 
 /**
- * Sets, replaces or (undefined) removes the key for one neighbour. On a listening socket the kernel then answers no
- * SYN from that address without a right signature, and accepted sockets inherit the key.
+ * Sets, replaces or (undefined) removes the key for one neighbour, or for a range of them. On a listening socket the kernel
+ * then answers no SYN from there without a right signature, and accepted sockets inherit the key.
  */
 export function setMd5Key(
   socket: { fd: number; family: Family },
-  remote: Address,
+  remote: Prefix,
   password: string | undefined,
 ): void {
+  const isRange = remote.length < maxPrefixLength(remote.family);
   const value = new Uint8Array(md5Layout.size);
   const key = new TextEncoder().encode(password ?? '');
   value.set(socketAddress(socket.family, { address: remote, port: 0 }));
   new DataView(value.buffer).setUint16(md5Layout.keyLength, key.length, isLittleEndian);
+  if (isRange) {
+    value[md5Layout.flags] = TCP_MD5SIG_FLAG_PREFIX;
+    value[md5Layout.prefixLength] = remote.length;
+  }
   value.set(key, md5Layout.key);
   key.fill(0);
   const hints: Hints = {
@@ -151,7 +158,7 @@ export function setMd5Key(
     UNSUPPORTED: 'this kernel was built without CONFIG_TCP_MD5SIG',
   };
   try {
-    setOption(socket.fd, TCP_MD5SIG, value);
+    setOption(socket.fd, isRange ? TCP_MD5SIG_EXT : TCP_MD5SIG, value);
   } catch (error) {
     const code = error instanceof SystemCallError ? error.code : '';
     // no key to remove: what was wanted

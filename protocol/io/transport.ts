@@ -6,7 +6,7 @@
  * that caused them.
  */
 
-import type { Address } from '../net/address.ts';
+import type { Address, Prefix } from '../net/address.ts';
 
 export interface Endpoint {
   readonly address: Address;
@@ -108,6 +108,12 @@ export interface Listener {
    */
   setPeerOptions(remote: Address, options: SocketOptions): void;
   clearPeerOptions(remote: Address): void;
+  /**
+   * The same for every address of a range that has no options of its own; the longest range wins. A key of the range is also
+   * asked of those inside it that have options without a key: the kernel knows no exception.
+   */
+  setRangeOptions(range: Prefix, options: SocketOptions): void;
+  clearRangeOptions(range: Prefix): void;
   /** stops listening; connections that were accepted stay */
   close(): Promise<void>;
 }

@@ -5,7 +5,10 @@
  */
 
 import { Role } from '../bgp/codes.ts';
+import { prefixKey } from '../net/address.ts';
+import { formatPrefix } from '../net/address-text.ts';
 import { isUsableAsn } from '../net/asn.ts';
+import type { DesiredRange, RangeSettings } from './dynamic-peers.ts';
 import type { PeerSettings, PeerTimers } from './settings.ts';
 
 /** RFC 4724 §3: twelve bits */
@@ -13,21 +16,48 @@ const MAX_RESTART_SECONDS = 4095;
 const ROLES: readonly number[] = Object.values(Role);
 
 /** Throws a RangeError with one sentence if these neighbours cannot be had as they are. */
-export function checkSettings(peers: readonly PeerSettings[]): void {
+export function checkSettings(
+  peers: readonly { readonly settings: PeerSettings }[],
+  ranges: readonly DesiredRange[] = [],
+): void {
   const names = new Set<string>();
-  for (const settings of peers) {
+  for (const { settings } of [...peers, ...ranges]) {
     const { name } = settings;
     const problem = names.has(name) ? 'there are two of this name' : problemOf(settings);
     if (problem !== undefined) throw new RangeError(`neighbour ${name}: ${problem}`);
     names.add(name);
   }
+  checkRanges(ranges, [...names]);
 }
 
-function problemOf(settings: PeerSettings): string | undefined {
+function checkRanges(ranges: readonly DesiredRange[], names: readonly string[]): void {
+  const known = new Set<string>();
+  for (const { range, limit, settings } of ranges) {
+    const problem = rangeProblem({ range, limit }, known.has(prefixKey(range)));
+    if (problem !== undefined) throw new RangeError(`range ${settings.name}: ${problem}`);
+    const clash = names.find((name) => name.startsWith(`${settings.name}/`));
+    if (clash !== undefined) {
+      const why = `the neighbour ${clash} is called like one of its own`;
+      throw new RangeError(`range ${settings.name}: ${why}`);
+    }
+    known.add(prefixKey(range));
+  }
+}
+
+function rangeProblem(
+  { range, limit }: Pick<DesiredRange, 'range'> & { readonly limit: number | undefined },
+  isKnown: boolean,
+): string | undefined {
+  if (isKnown) return `there are two for ${formatPrefix(range)}`;
+  if (limit === undefined || isWhole(limit, 1, 0xffff)) return undefined;
+  return `a limit is 1 to 65535 neighbours, not ${limit}`;
+}
+
+function problemOf(settings: RangeSettings): string | undefined {
   return identityProblem(settings) ?? capabilityProblem(settings) ?? timerProblem(settings.timers);
 }
 
-function identityProblem({ localAsn, peerAsn, routerId, port }: PeerSettings): string | undefined {
+function identityProblem({ localAsn, peerAsn, routerId, port }: RangeSettings): string | undefined {
   // RFC 7607 §2
   if (!isUsableAsn(localAsn)) return `${localAsn} is no AS number to have`;
   if (typeof peerAsn === 'number' && !isUsableAsn(peerAsn)) return `${peerAsn} is no AS number`;
@@ -37,7 +67,7 @@ function identityProblem({ localAsn, peerAsn, routerId, port }: PeerSettings): s
   return undefined;
 }
 
-function capabilityProblem(settings: PeerSettings): string | undefined {
+function capabilityProblem(settings: RangeSettings): string | undefined {
   const { families, gracefulRestart, role } = settings;
   if (families?.length === 0) return 'it has no address family';
   const restart = gracefulRestart?.restartSeconds;

@@ -71,7 +71,12 @@ export type ListenEvent =
   /** a connection was dropped as it came, or will be: GTSM, an option that could not be set, no descriptor left */
   | { readonly kind: 'accept-failed'; readonly error: TransportError }
   /** a connection from an address that is no neighbour's, or whose session does not accept */
-  | { readonly kind: 'connection-refused'; readonly remote: Endpoint };
+  | {
+      readonly kind: 'connection-refused';
+      readonly remote: Endpoint;
+      /** a sentence, where there is more to say: the range is full */
+      readonly detail?: string;
+    };
 
 /** Counters since the neighbour was configured; they only grow. */
 export interface PeerCounters {

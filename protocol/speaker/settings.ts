@@ -20,7 +20,8 @@ export interface PeerSettings {
   /** interface name, for a link-local address */
   readonly zone?: string;
   readonly localAsn: number;
-  readonly peerAsn: number | 'external' | 'internal';
+  /** `external` is any but ours, `internal` ours, `any` both */
+  readonly peerAsn: number | 'external' | 'internal' | 'any';
   /** BGP identifier as an unsigned 32-bit number */
   readonly routerId: number;
   /** default both */

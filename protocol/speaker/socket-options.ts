@@ -11,7 +11,9 @@ const PROBE_AFTER_SECONDS = 20;
  * TCP_USER_TIMEOUT is for our own hold time 0 only. With a hold time it would cut a neighbour that merely closed its window for a
  * while (the kernel counts zero-window probes too), which is for the send hold timer to judge.
  */
-export function socketOptions(settings: PeerSettings): SocketOptions {
+export function socketOptions(
+  settings: Pick<PeerSettings, 'password' | 'ttl' | 'timers'>,
+): SocketOptions {
   return {
     ...(settings.password === undefined ? {} : { password: settings.password }),
     ...(settings.ttl === undefined ? {} : { ttl: settings.ttl }),

@@ -2,7 +2,8 @@
  * Many neighbours, one set of wishes. `apply()` makes the neighbours and their routes what `desired` says and touches
  * nothing that has not changed: a change of one neighbour never disturbs another's session.
  *
- * The speaker dials, and listens where it is told to. A port that is taken is an event and a retry; dialling goes on.
+ * The speaker dials, and listens where it is told to. A port that is taken is an event and a retry; dialling goes on. Neighbours
+ * by range, that come and go with their connections, are in dynamic-peers.ts.
  */
 
 import type { ReceivedRoute } from '../bgp/adj-rib-in.ts';
@@ -21,10 +22,11 @@ import {
   type Transport,
   TransportError,
 } from '../io/transport.ts';
-import { addressKey } from '../net/address.ts';
+import { addressKey, prefixKey } from '../net/address.ts';
 import { checkSettings } from './check-settings.ts';
+import { type Admission, type DesiredRange, DynamicPeers } from './dynamic-peers.ts';
 import type { PeerStatus, SpeakerEvent } from './events.ts';
-import { PeerDriver } from './peer-driver.ts';
+import { PeerDriver, type PeerWorld } from './peer-driver.ts';
 import { needsNewSession, type PeerSettings } from './settings.ts';
 import { socketOptions } from './socket-options.ts';
 
@@ -48,7 +50,12 @@ export interface DesiredPeer {
 
 export interface Desired {
   readonly peers: readonly DesiredPeer[];
+  /** neighbours that are not known by address: who dials from there is one; the speaker must listen */
+  readonly ranges?: readonly DesiredRange[];
 }
+
+/** What is wished for, in copies that are the speaker's own. */
+type Wishes = Required<Desired>;
 
 export type SpeakerStop =
   /** going away: withdraw, for at most `deadlineMs` (5 s), then Cease/Administrative Shutdown with this text (RFC 9003) */
@@ -71,13 +78,14 @@ const WITHDRAW_DEADLINE_MS = 5000;
 export class Speaker {
   readonly #options: SpeakerOptions;
   readonly #peers = new Map<string, PeerDriver>();
+  readonly #dynamic: DynamicPeers;
   /** neighbours that were removed and are still saying goodbye */
   readonly #leaving = new Set<Promise<void>>();
   readonly #subscribers = new Set<(event: SpeakerEvent) => void>();
-  /** addresses whose options the listener could not be given: who comes from there would come without the key */
+  /** addresses and ranges whose options the listener could not be given: who comes from there would come without the key */
   readonly #unguarded = new Set<string>();
   /** the wishes that came last and have not been looked at yet */
-  #wishes: readonly DesiredPeer[] | undefined;
+  #wishes: Wishes | undefined;
   #isApplying = false;
   #listener: Listener | undefined;
   #listenTimer: Timer | undefined;
@@ -85,6 +93,7 @@ export class Speaker {
 
   constructor(options: SpeakerOptions) {
     this.#options = options;
+    this.#dynamic = new DynamicPeers(this.#world(), options.restarting === true);
   }
 
   /** resolves after the first attempt to listen; failing to is an event, not an error */
@@ -104,11 +113,17 @@ export class Speaker {
    */
   apply(desired: Desired): void {
     if (this.#stopping) return;
-    checkSettings(desired.peers.map((peer) => peer.settings));
-    this.#wishes = desired.peers.map(({ settings, routes }) => ({
-      settings: own(settings),
-      routes,
-    }));
+    const { peers, ranges = [] } = desired;
+    checkSettings(peers, ranges);
+    this.#wishes = {
+      peers: peers.map(({ settings, routes }) => ({ settings: own(settings), routes })),
+      ranges: ranges.map((each) => ({
+        ...each,
+        settings: structuredClone(each.settings),
+        // read once for each neighbour that comes
+        routes: [...each.routes],
+      })),
+    };
     if (this.#isApplying) return;
     this.#isApplying = true;
     try {
@@ -121,17 +136,18 @@ export class Speaker {
 
   /** what this neighbour has announced; empty unless its settings say `inbound: { kind: 'keep' }` */
   receivedRoutes(peer: string): readonly ReceivedRoute[] {
-    return [...(this.#peers.get(peer)?.receivedRoutes() ?? [])];
+    const driver = this.#peers.get(peer) ?? this.#dynamic.driver(peer);
+    return [...(driver?.receivedRoutes() ?? [])];
   }
 
   status(): readonly PeerStatus[] {
-    return [...this.#peers.values()].map((driver) => driver.status());
+    return this.#drivers().map((driver) => driver.status());
   }
 
   async stop(how: SpeakerStop): Promise<void> {
     this.#stopping = true;
     this.#listenTimer?.cancel();
-    const drivers = [...this.#peers.values()];
+    const drivers = this.#drivers();
     if (how.kind === 'shutdown') {
       await this.#within(
         how.deadlineMs ?? WITHDRAW_DEADLINE_MS,
@@ -143,16 +159,17 @@ export class Speaker {
     } else {
       await Promise.all(drivers.map((driver) => driver.stop({ kind: 'restart' })));
     }
-    await Promise.all(this.#leaving);
+    await Promise.all([...this.#leaving, this.#dynamic.left()]);
     this.#peers.clear();
+    this.#dynamic.clear();
     await this.#listener?.close();
   }
 
   /** every step may tell an event, and whoever hears it may wish for something else, or stop us */
-  #applyLatest(wishes: readonly DesiredPeer[]): void {
+  #applyLatest({ peers, ranges }: Wishes): void {
     this.#wishes = undefined;
     const isOutdated = () => this.#wishes !== undefined || this.#stopping;
-    const wanted = new Map(wishes.map((peer) => [peer.settings.name, peer]));
+    const wanted = new Map(peers.map((peer) => [peer.settings.name, peer]));
     for (const [name, driver] of this.#peers) {
       if (isOutdated()) return;
       const peer = wanted.get(name);
@@ -161,10 +178,23 @@ export class Speaker {
         this.#remove(driver, CeaseSubcode.otherConfigurationChange);
       }
     }
-    for (const peer of wishes) {
+    const takes = (remote: Endpoint) => peers.some(({ settings }) => isFrom(remote, settings));
+    this.#applyRanges(ranges);
+    this.#dynamic.apply(ranges, takes, isOutdated);
+    for (const peer of peers) {
       if (isOutdated()) return;
       this.#applyPeer(peer);
     }
+  }
+
+  /** what the listener asks of whom */
+  #applyRanges(ranges: readonly DesiredRange[]): void {
+    const wanted = new Set(ranges.map(({ range }) => prefixKey(range)));
+    for (const { range } of this.#dynamic.ranges) {
+      const key = prefixKey(range);
+      if (!wanted.has(key)) this.#guard(key, (listener) => listener.clearRangeOptions(range));
+    }
+    for (const range of ranges) this.#setRangeOptions(range);
   }
 
   #applyPeer(peer: DesiredPeer): void {
@@ -174,14 +204,22 @@ export class Speaker {
       driver.setRoutes(peer.routes);
       return;
     }
-    const emit = (event: SpeakerEvent) => this.#emit(event);
-    const { clock, random, transport, interfaceAddresses, restarting } = this.#options;
-    const world = { clock, random, transport, interfaceAddresses, emit };
-    const added = new PeerDriver(peer.settings, world, restarting === true);
+    const isRestarting = this.#options.restarting === true;
+    const added = new PeerDriver(peer.settings, this.#world(), isRestarting);
     this.#peers.set(peer.settings.name, added);
     this.#setListenOptions(peer.settings);
     added.setRoutes(peer.routes);
     added.start();
+  }
+
+  #world(): PeerWorld {
+    const { clock, random, transport, interfaceAddresses } = this.#options;
+    const emit = (event: SpeakerEvent) => this.#emit(event);
+    return { clock, random, transport, interfaceAddresses, emit };
+  }
+
+  #drivers(): readonly PeerDriver[] {
+    return [...this.#peers.values(), ...this.#dynamic.drivers()];
   }
 
   #remove(driver: PeerDriver, subcode: number): void {
@@ -194,29 +232,35 @@ export class Speaker {
 
   #forgetListenOptions(gone: PeerSettings): void {
     if (!accepts(gone)) return;
-    this.#guard(gone, (listener) => listener.clearPeerOptions(gone.address));
+    const key = addressKey(gone.address);
+    this.#guard(key, (listener) => listener.clearPeerOptions(gone.address));
     // another neighbour on the same address (other port, other source) keeps its key
     for (const { settings } of this.#peers.values()) {
-      if (addressKey(settings.address) === addressKey(gone.address))
-        this.#setListenOptions(settings);
+      if (addressKey(settings.address) === key) this.#setListenOptions(settings);
     }
   }
 
   #setListenOptions(settings: PeerSettings): void {
     if (!accepts(settings)) return;
     const options = socketOptions(settings);
-    this.#guard(settings, (listener) => listener.setPeerOptions(settings.address, options));
+    const key = addressKey(settings.address);
+    this.#guard(key, (listener) => listener.setPeerOptions(settings.address, options));
+  }
+
+  #setRangeOptions({ range, settings }: DesiredRange): void {
+    const options = socketOptions(settings);
+    this.#guard(prefixKey(range), (listener) => listener.setRangeOptions(range, options));
   }
 
   /** What cannot be had is one neighbour's trouble: it is told, and nobody comes in from there until it can. */
-  #guard({ address }: PeerSettings, change: (listener: Listener) => void): void {
+  #guard(key: string, change: (listener: Listener) => void): void {
     if (this.#listener === undefined) return;
     try {
       change(this.#listener);
-      this.#unguarded.delete(addressKey(address));
+      this.#unguarded.delete(key);
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
-      this.#unguarded.add(addressKey(address));
+      this.#unguarded.add(key);
       this.#emit({ kind: 'accept-failed', error });
     }
   }
@@ -230,6 +274,7 @@ export class Speaker {
       if (this.#stopping) return await listener.close();
       this.#listener = listener;
       for (const { settings } of this.#peers.values()) this.#setListenOptions(settings);
+      for (const range of this.#dynamic.ranges) this.#setRangeOptions(range);
       this.#emit({ kind: 'listening', local: listener.local });
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
@@ -244,14 +289,28 @@ export class Speaker {
   #accept(connection: Connection): ConnectionHandlers | undefined {
     const { remote } = connection;
     const isGuarded = !this.#unguarded.has(addressKey(remote.address));
+    let isKnown = false;
     for (const driver of this.#peers.values()) {
       const { settings } = driver;
-      if (!isGuarded || !accepts(settings) || !isFrom(remote, settings)) continue;
+      if (!isFrom(remote, settings)) continue;
+      isKnown = true;
+      if (!isGuarded || !accepts(settings)) continue;
       const handlers = driver.accept(connection);
       if (handlers !== undefined) return handlers;
     }
-    this.#emit({ kind: 'connection-refused', remote });
+    const admission = isKnown ? undefined : this.#admit(connection);
+    if (admission?.ok === true) return admission.handlers;
+    const detail = admission?.detail === undefined ? {} : { detail: admission.detail };
+    this.#emit({ kind: 'connection-refused', remote, ...detail });
     return undefined;
+  }
+
+  /** of nobody that was listed: it may belong to a range */
+  #admit(connection: Connection): Admission | undefined {
+    const range = this.#dynamic.rangeOf(connection.remote.address);
+    if (range === undefined || this.#stopping) return undefined;
+    if (this.#unguarded.has(prefixKey(range.range))) return undefined;
+    return this.#dynamic.accept(connection, range);
   }
 
   #emit(event: SpeakerEvent): void {

@@ -13,7 +13,7 @@ import type {
   Transport,
   TransportError,
 } from '../../protocol/io/transport.ts';
-import type { Address } from '../../protocol/net/address.ts';
+import { type Address, hostPrefix, maskPrefix } from '../../protocol/net/address.ts';
 import { SeededRandom } from '../support/seeded-random.ts';
 
 export interface TransportWorld {
@@ -187,6 +187,7 @@ export function describeTransport(
     transfers(() => world);
     endings(() => world);
     failures(() => world);
+    keys(() => world);
   });
 }
 
@@ -457,5 +458,69 @@ function failures(world: () => TransportWorld): void {
     const { recorder } = dial(world().client, { remote, localAddress, connectTimeoutMs: 2_000 });
     await world().until('the dial ends', () => recorder.closes > 0);
     expect(recorder.error?.code).to.equal('ADDRESS_NOT_AVAILABLE');
+  });
+}
+
+function keys(world: () => TransportWorld): void {
+  /** 'open', or the code of what went wrong */
+  async function knock(listener: Listener, password?: string): Promise<string> {
+    const { serverAddress, clientAddress } = world();
+    const { recorder } = dial(world().client, {
+      remote: { address: serverAddress, port: listener.local.port },
+      localAddress: clientAddress,
+      connectTimeoutMs: 80,
+      ...(password === undefined ? {} : { password }),
+    });
+    await world().until('an answer', () => recorder.events.length > 0);
+    return recorder.events[0] === 'open' ? 'open' : (recorder.error?.code ?? 'closed');
+  }
+
+  /** what becomes of a dial with each of the keys, and with none */
+  async function knockAll(listener: Listener): Promise<readonly string[]> {
+    const answers: string[] = [];
+    for (const password of ['wide', 'narrow', 'own', undefined])
+      answers.push(await knock(listener, password));
+    return answers;
+  }
+
+  it('asks the key of the longest range, and before that the key of the very address', async () => {
+    const { clientAddress, serverAddress } = world();
+    const [short, long] = clientAddress.family === 'ipv4' ? [24, 29] : [64, 120];
+    const wide = maskPrefix(clientAddress, short);
+    const narrow = maskPrefix(clientAddress, long);
+    const listener = await world().server.listen(
+      { port: 0, address: serverAddress },
+      () => new Recorder(),
+    );
+    const [yes, no] = ['open', 'TIMEOUT'];
+    listener.setRangeOptions(wide, { password: 'wide' });
+    expect(await knockAll(listener), 'wide').to.deep.equal([yes, no, no, no]);
+    listener.setRangeOptions(narrow, { password: 'narrow' });
+    expect(await knockAll(listener), 'narrow').to.deep.equal([no, yes, no, no]);
+    listener.setPeerOptions(clientAddress, { password: 'own' });
+    expect(await knockAll(listener), 'own').to.deep.equal([no, no, yes, no]);
+    listener.setPeerOptions(clientAddress, {});
+    expect(await knockAll(listener), 'own without a key').to.deep.equal([no, yes, no, no]);
+    listener.setRangeOptions(narrow, {});
+    expect(await knockAll(listener), 'narrow without a key').to.deep.equal([yes, no, no, no]);
+    listener.clearRangeOptions(wide);
+    expect(await knockAll(listener), 'no key').to.deep.equal([no, no, no, yes]);
+  });
+
+  it('tells a range of one address from the neighbour there', async () => {
+    const { clientAddress, serverAddress } = world();
+    const host = hostPrefix(clientAddress);
+    const listener = await world().server.listen(
+      { port: 0, address: serverAddress },
+      () => new Recorder(),
+    );
+    const [yes, no] = ['open', 'TIMEOUT'];
+    listener.setPeerOptions(clientAddress, { password: 'own' });
+    listener.setRangeOptions(host, { password: 'narrow' });
+    expect(await knockAll(listener), 'both').to.deep.equal([no, no, yes, no]);
+    listener.clearPeerOptions(clientAddress);
+    expect(await knockAll(listener), 'the range').to.deep.equal([no, yes, no, no]);
+    listener.clearRangeOptions(host);
+    expect(await knockAll(listener), 'none').to.deep.equal([no, no, no, yes]);
   });
 }

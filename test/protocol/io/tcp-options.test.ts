@@ -25,6 +25,7 @@ import type {
 import { TransportError } from '../../../protocol/io/transport.ts';
 import type { Address } from '../../../protocol/net/address.ts';
 import { formatAddress, parseAddress } from '../../../protocol/net/address-text.ts';
+import { prefix } from '../../../protocol/net/literal.ts';
 import { dial, Recorder } from '../../compliance/transport.ts';
 
 const swallowedMs = 80;
@@ -121,6 +122,28 @@ describe('TCP options of the kernel', () => {
         expect(answers).to.deep.equal(['TIMEOUT', 'TIMEOUT']);
         expect(await attempt(remote, { localAddress, password: 'right key' })).to.equal('up');
         expect(accepted[0]?.connection.remote.address).to.deep.equal(pair.client);
+      });
+    }
+
+    for (const [name, pair, range] of [
+      ['IPv4', v4, '127.0.0.8/29'],
+      ['IPv6', v6, '::/96'],
+    ] as const) {
+      it(`has keys for ranges on a dual-stack listener: ${name}`, async () => {
+        const listener = await listen();
+        listener.setRangeOptions(prefix(range), { password: 'right key' });
+        const remote = { address: pair.server, port: listener.local.port };
+        const localAddress = pair.client;
+        const answers = await Promise.all([
+          attempt(remote, { localAddress, password: 'wrong key' }),
+          attempt(remote, { localAddress }),
+        ]);
+        expect(answers).to.deep.equal(['TIMEOUT', 'TIMEOUT']);
+        expect(await attempt(remote, { localAddress, password: 'right key' })).to.equal('up');
+        if (pair === v6) return;
+        const outside = { localAddress: address('127.0.0.16') };
+        expect(await attempt(remote, outside), 'outside').to.equal('up');
+        expect(await attempt(remote, { ...outside, password: 'right key' })).to.equal('TIMEOUT');
       });
     }
 
@@ -237,6 +260,17 @@ describe('TCP options of the kernel', () => {
         expect(await attempt(remote, options)).to.equal('up');
       });
     }
+
+    it('holds for a range', async () => {
+      const listener = await listen();
+      listener.setRangeOptions(prefix('127.0.0.8/29'), gtsm);
+      const remote = { address: v4.server, port: listener.local.port };
+      const localAddress = v4.client;
+      expect(await attempt(remote, { localAddress })).to.equal('RESET');
+      expect(dropped[0]?.message).to.match(/GTSM asks for 255/);
+      expect(await attempt(remote, { localAddress, ...gtsm })).to.equal('up');
+      expect(await attempt(remote, { localAddress: v4.server }), 'outside').to.equal('up');
+    });
 
     it('drops later packets with a lower TTL on a connection that began with 255', async () => {
       const listener = await listen({ address: v4.server });

@@ -92,17 +92,20 @@ describe('settings of a neighbour', () => {
       [{ timers: { delayOpenSeconds: Number.NaN } }, /delayOpenSeconds is NaN/],
     ];
     for (const [change, sentence] of wrong) {
-      const check = () => checkSettings([{ ...settings, ...change }]);
+      const check = () => checkSettings([{ settings: { ...settings, ...change } }]);
       expect(check, JSON.stringify(change)).to.throw(RangeError, sentence);
     }
-    expect(() => checkSettings([settings, settings])).to.throw(RangeError, /two of this name/);
+    expect(() => checkSettings([{ settings }, { settings }])).to.throw(
+      RangeError,
+      /two of this name/,
+    );
     const edges: readonly Partial<PeerSettings>[] = [
       { localAsn: 2 ** 32 - 1, peerAsn: 'internal', routerId: 2 ** 32 - 1, port: 65535 },
       { gracefulRestart: { restartSeconds: 4095 }, role: 4, families: ['ipv6'] },
       { timers: { holdSeconds: 0, connectRetrySeconds: 0.1, sendHoldSeconds: 0 } },
       { timers: { holdSeconds: 3, delayOpenSeconds: 0 } },
     ];
-    for (const change of edges) checkSettings([{ ...settings, ...change }]);
+    for (const change of edges) checkSettings([{ settings: { ...settings, ...change } }]);
   });
 
   it('ask the kernel for keepalives always, and to give up only where no hold timer does', () => {
