@@ -78,6 +78,14 @@ function failed(verdict: Verdict, sentence: string, spec: CheckSpec): Verdict {
   };
 }
 
+/** The same answers under other counts and times; they decide from the next answer on, so that an edit alone closes nothing. */
+export function adoptSpec(verdict: Verdict, spec: CheckSpec): Verdict {
+  const { opensAtMs: _, ...rest } = verdict;
+  const { open, firstPassMs, passesInRow } = rest;
+  if (open || firstPassMs === undefined || passesInRow < spec.successes) return rest;
+  return { ...rest, opensAtMs: firstPassMs + spec.settleMs };
+}
+
 /** when it opens if nothing fails until then; undefined while that is not a matter of time alone */
 export function verdictOpensAt(verdict: Verdict): number | undefined {
   return verdict.opensAtMs;

@@ -1,0 +1,48 @@
+/** Errors of sockets and files in words, by their codes, never by their texts. The subject (the target) stands in front. */
+
+const WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'refused the connection',
+  ECONNRESET: 'reset the connection',
+  EPIPE: 'closed the connection',
+  ECONNABORTED: 'broke off the connection',
+  EHOSTUNREACH: 'cannot be reached: no route to the host',
+  ENETUNREACH: 'cannot be reached: no route to its network',
+  EADDRNOTAVAIL: 'cannot be reached: this machine has no address to ask from',
+  ETIMEDOUT: 'does not answer: the connection timed out',
+  EACCES: 'cannot be asked: permission denied, perhaps by a firewall rule',
+  EPERM: 'cannot be asked: not permitted, perhaps by a firewall rule',
+  EMFILE: 'cannot be asked: this process has too many open files',
+  ENFILE: 'cannot be asked: this machine has too many open files',
+  ENOTFOUND: 'cannot be asked: DNS does not know the name',
+  EAI_AGAIN: 'cannot be asked: DNS does not answer',
+};
+
+export function errorCode(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error)) return undefined;
+  return typeof error.code === 'string' ? error.code : undefined;
+}
+
+export function describeSocketError(error: unknown): string {
+  const code = errorCode(error);
+  const words = code === undefined ? undefined : WORDS[code];
+  if (words !== undefined) return words;
+  if (code?.startsWith('HPE_')) return `did not answer with HTTP (${code})`;
+  if (code === 'EPROTO' || code?.startsWith('ERR_SSL_')) {
+    return `does not speak TLS as it should (${code}): is it https and the right port?`;
+  }
+  return `cannot be asked: ${code ?? (error instanceof Error ? error.message : String(error))}`;
+}
+
+export function describeFileError(error: unknown): string {
+  switch (errorCode(error)) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+      return 'no such file';
+    case 'EACCES':
+      return 'permission denied';
+    case 'EISDIR':
+      return 'it is a directory';
+    default:
+      return errorCode(error) ?? String(error);
+  }
+}

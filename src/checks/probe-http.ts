@@ -1,0 +1,170 @@
+/**
+ * Does a URL answer with 200 to 399? One connection per question, never kept: a kept one would say nothing about whether a new
+ * client gets in. Redirects are answers, they are not followed.
+ *
+ * The answer counts when its body has ended or 64 KB of it have come, whatever is first; what is left is not read. The socket is
+ * closed on every way out.
+ */
+
+import { readFile } from 'node:fs/promises';
+import { type IncomingMessage, request } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import {
+  type Ask,
+  type Attempt,
+  fail,
+  firstLine,
+  pass,
+  runBounded,
+  type TargetOf,
+} from './probe-bounds.ts';
+import { describeFileError, describeSocketError, errorCode } from './probe-failure.ts';
+import { distrust, hostOf, openTls, type Trust } from './probe-tls.ts';
+import type { Answer } from './verdict.ts';
+
+const MAX_BODY = 64 * 1024;
+const KEEP_BODY = 8 * 1024;
+
+export function probeHttp(target: TargetOf<'http'>, ask: Ask): void {
+  runBounded(ask, (finish) => {
+    const attempt = new HttpAttempt(target, finish);
+    attempt.start();
+    return attempt;
+  });
+}
+
+class HttpAttempt implements Attempt {
+  readonly #target: TargetOf<'http'>;
+  readonly #url: URL;
+  readonly #finish: (answer: Answer) => void;
+  #socket: Socket | undefined;
+  #isReleased = false;
+  #isAnswering = false;
+  /** what has not happened yet */
+  #awaited = 'was not asked';
+
+  constructor(target: TargetOf<'http'>, finish: (answer: Answer) => void) {
+    this.#target = target;
+    this.#url = new URL(target.url);
+    this.#finish = finish;
+  }
+
+  start(): void {
+    const { caFile } = this.#target;
+    if (this.#url.protocol === 'http:') this.#openPlain();
+    else if (caFile === undefined) this.#openTls({});
+    else this.#readAuthority(caFile);
+  }
+
+  release(): void {
+    this.#isReleased = true;
+    this.#socket?.destroy();
+  }
+
+  late(): string {
+    return `${this.#target.url} ${this.#awaited}`;
+  }
+
+  #fail(predicate: string): void {
+    this.#finish(fail(`${this.#target.url} ${predicate}`));
+  }
+
+  #readAuthority(caFile: string): void {
+    this.#awaited = `was not asked: the CA file ${caFile} could not be read`;
+    void readFile(caFile, 'utf8').then(
+      (ca) => this.#openTls({ ca }),
+      (error: unknown) =>
+        this.#fail(`cannot be trusted: the CA file ${caFile}: ${describeFileError(error)}`),
+    );
+  }
+
+  #openPlain(): void {
+    const socket = connect({ host: hostOf(this.#url), port: Number(this.#url.port || 80) });
+    this.#own(socket);
+    socket.once('connect', () => this.#ask(socket));
+  }
+
+  #openTls(trust: Trust): void {
+    if (this.#isReleased) return;
+    if (trust.ca !== undefined && !trust.ca.includes('-----BEGIN CERTIFICATE-----')) {
+      this.#fail(`cannot be trusted: the CA file ${this.#target.caFile} holds no PEM certificate`);
+      return;
+    }
+    let socket: ReturnType<typeof openTls>;
+    try {
+      socket = openTls(this.#target, this.#url, trust);
+    } catch (error) {
+      // the one thing that is judged before anything is sent: certificates that cannot be read
+      this.#fail(
+        `cannot be trusted: the CA file ${this.#target.caFile}: ${describeFileError(error)}`,
+      );
+      return;
+    }
+    this.#own(socket);
+    socket.once('connect', () => {
+      this.#awaited = 'accepted the connection but did not finish the TLS handshake';
+    });
+    socket.once('secureConnect', () => {
+      const reason = distrust(socket, this.#target, trust);
+      if (reason === undefined) this.#ask(socket);
+      else this.#fail(reason);
+    });
+  }
+
+  #own(socket: Socket): void {
+    this.#socket = socket;
+    this.#awaited = 'did not accept a connection';
+    socket.on('error', (error) => this.#lost(describeSocketError(error)));
+    socket.on('close', () => this.#lost('closed the connection before it had answered'));
+  }
+
+  #lost(predicate: string): void {
+    // once the body comes, its own end or error is what counts
+    if (!this.#isAnswering) this.#fail(predicate);
+  }
+
+  #ask(socket: Socket): void {
+    this.#awaited = 'accepted the connection but did not answer';
+    const { host, pathname, search } = this.#url;
+    const asked = request({
+      createConnection: () => socket,
+      path: pathname + search,
+      headers: { host, 'user-agent': 'herald', accept: '*/*', connection: 'close' },
+    });
+    asked.on('error', (error) => {
+      // all others are the socket's, and it tells them better: a hang-up is called a reset here
+      if (errorCode(error)?.startsWith('HPE_')) this.#lost(describeSocketError(error));
+    });
+    asked.on('response', (response) => this.#read(response));
+    asked.end();
+  }
+
+  #read(response: IncomingMessage): void {
+    const { statusCode = 0 } = response;
+    const said = `answered ${statusCode}`;
+    this.#isAnswering = true;
+    this.#awaited = `${said} but its body did not end`;
+    let text = '';
+    let size = 0;
+    const conclude = () => {
+      if (statusCode >= 200 && statusCode < 400) {
+        return this.#finish(pass(`${this.#target.url} ${said}`));
+      }
+      const detail = tellingLine(text);
+      this.#fail(detail === '' ? said : `${said}: ${detail}`);
+    };
+    response.setEncoding('utf8');
+    response.on('data', (chunk: string) => {
+      if (text.length < KEEP_BODY) text += chunk.slice(0, KEEP_BODY);
+      size += chunk.length;
+      if (size >= MAX_BODY) conclude();
+    });
+    response.on('end', conclude);
+    response.on('error', () => this.#fail(`${said} but broke off in its body`));
+  }
+}
+
+/** Kubernetes lists each part, `[+]ping ok` before `[-]etcd failed`: the first that failed is the one to know. */
+function tellingLine(body: string): string {
+  return firstLine(/^\[-\].*$/m.exec(body)?.[0] ?? body);
+}

@@ -1,0 +1,98 @@
+/**
+ * TLS of a check, and whether the server at its other end is the right one. Trust is by an authority (a file that is read at
+ * every attempt, or what Node trusts by itself), by a pinned certificate, or by both. A pin alone asks for exactly that certificate
+ * and for nothing else: neither its dates nor its names matter then.
+ *
+ * Node is told not to judge by itself, so that the sentence can say what was expected and what came; nothing is sent before we have.
+ */
+
+import { X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
+import { connect, type TLSSocket } from 'node:tls';
+import type { TargetOf } from './probe-bounds.ts';
+
+export interface Trust {
+  /** the text of the CA file; absent: what Node trusts, or nothing where a pin decides alone */
+  readonly ca?: string;
+}
+
+export function openTls(target: TargetOf<'http'>, url: URL, trust: Trust): TLSSocket {
+  const host = hostOf(url);
+  const ca = trust.ca ?? (target.pin === undefined ? undefined : []);
+  return connect({
+    host,
+    port: Number(url.port || 443),
+    // a name of a server is never an address (RFC 6066); the certificate is still held against the address
+    servername: isIP(host) === 0 ? host : '',
+    ALPNProtocols: ['http/1.1'],
+    rejectUnauthorized: false,
+    ...(ca === undefined ? {} : { ca }),
+  });
+}
+
+export function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '');
+}
+
+/** Why the server is not the right one; undefined when it is. */
+export function distrust(
+  socket: TLSSocket,
+  target: TargetOf<'http'>,
+  trust: Trust,
+): string | undefined {
+  const certificate = socket.getPeerX509Certificate();
+  if (certificate === undefined) return 'shows no certificate';
+  if (target.pin !== undefined) {
+    const got = certificate.fingerprint256.replaceAll(':', '').toLowerCase();
+    if (got !== target.pin) {
+      return `shows a certificate with SHA-256 ${got}, and the pinned one is ${target.pin}`;
+    }
+    if (target.caFile === undefined) return undefined;
+  }
+  if (socket.authorized) return undefined;
+  const code = String(socket.authorizationError);
+  const judged: Judged = { certificate, target, trust };
+  return (JUDGEMENTS[code] ?? (() => `shows a certificate that cannot be trusted (${code})`))(
+    judged,
+  );
+}
+
+interface Judged {
+  readonly certificate: X509Certificate;
+  readonly target: TargetOf<'http'>;
+  readonly trust: Trust;
+}
+
+const JUDGEMENTS: Readonly<Record<string, (judged: Judged) => string>> = {
+  CERT_HAS_EXPIRED: ({ certificate }) =>
+    certificate.validToDate.getTime() < Date.now()
+      ? `shows a certificate that expired on ${day(certificate.validToDate)}; today is ${day(new Date())}`
+      : 'shows a certificate whose authority has expired',
+  CERT_NOT_YET_VALID: ({ certificate }) =>
+    `shows a certificate that is not valid before ${day(certificate.validFromDate)}; today is ${day(new Date())}: is this machine's clock right?`,
+  ERR_TLS_CERT_ALTNAME_INVALID: ({ certificate, target }) =>
+    `shows a certificate for ${certificate.subjectAltName ?? 'no name at all'}, not for ${hostOf(new URL(target.url))}`,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: unknownAuthority,
+  UNABLE_TO_GET_ISSUER_CERT: unknownAuthority,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unknownAuthority,
+  SELF_SIGNED_CERT_IN_CHAIN: unknownAuthority,
+  DEPTH_ZERO_SELF_SIGNED_CERT: unknownAuthority,
+  CERT_SIGNATURE_FAILURE: unknownAuthority,
+};
+
+function unknownAuthority({ certificate, target, trust }: Judged): string {
+  const shown = `shows a certificate signed by '${oneLine(certificate.issuer)}'`;
+  if (target.caFile === undefined || trust.ca === undefined) {
+    return `${shown}, which this machine does not trust; name its CA file, or pin the certificate`;
+  }
+  const expected = oneLine(new X509Certificate(trust.ca).subject);
+  return `${shown}, and the authority in ${target.caFile} is '${expected}' (another key, if the names agree)`;
+}
+
+function oneLine(distinguishedName: string): string {
+  return distinguishedName.replaceAll(/\s*\n\s*/g, ', ');
+}
+
+function day(date: Date): string {
+  return date.toISOString().slice(0, 10);
+}
