@@ -115,11 +115,11 @@ export class AdjRibIn {
    * A ROUTE-REFRESH of the neighbour. Of interest are the marks of RFC 7313 §4 around all routes of a family: what it has not
    * said again between them goes at the end.
    */
-  refresh({ subtype, ...id }: FamilyId & { readonly subtype: number }): void {
+  refresh({ subtype, ...id }: FamilyId & { readonly subtype: number }): readonly Nlri[] {
     const family = unicastFamily(id);
-    if (family === undefined) return;
+    if (family === undefined) return [];
     if (subtype === RefreshSubtype.begin) this.#beginRefresh(family);
-    else if (subtype === RefreshSubtype.end) this.#endRefresh(family);
+    return subtype === RefreshSubtype.end ? this.#endRefresh(family) : [];
   }
 
   #beginRefresh(family: Family): void {
@@ -130,9 +130,15 @@ export class AdjRibIn {
     this.#stale.set(family, stale);
   }
 
-  #endRefresh(family: Family): void {
-    for (const key of this.#stale.get(family) ?? []) this.#routes.delete(key);
+  #endRefresh(family: Family): readonly Nlri[] {
+    const removed: Nlri[] = [];
+    for (const key of this.#stale.get(family) ?? []) {
+      const route = this.#routes.get(key);
+      if (route !== undefined) removed.push(route.prefix);
+      this.#routes.delete(key);
+    }
     this.#stale.delete(family);
+    return removed;
   }
 
   /** Routes held right now; none unless they are kept. */

@@ -2,7 +2,7 @@
 
 import type { BgpFault, Issue } from '../bgp/error.ts';
 import type { FamilyId } from '../bgp/family.ts';
-import type { UpdateMessage } from '../bgp/message.ts';
+import type { Nlri, UpdateMessage } from '../bgp/message.ts';
 import type { Negotiated } from '../bgp/negotiate.ts';
 import type { RefusedRoute } from '../bgp/pack.ts';
 import type { ConnectionStateName, DownReason, Side } from '../bgp/session.ts';
@@ -59,6 +59,12 @@ export type PeerSpeakerEvent =
       readonly first: readonly RefusedRoute[];
     }
   | { readonly kind: 'refresh-requested'; readonly peer: string; readonly family: FamilyId }
+  /** the neighbour refreshed its routes (RFC 7313) and these were not among them: they are held no more */
+  | {
+      readonly kind: 'routes-not-refreshed';
+      readonly peer: string;
+      readonly prefixes: readonly Nlri[];
+    }
   /** an UPDATE of the neighbour had a defect that RFC 7606 does not answer with a reset */
   | { readonly kind: 'update-fault'; readonly peer: string; readonly fault: BgpFault }
   | { readonly kind: 'update-issue'; readonly peer: string; readonly issue: Issue }

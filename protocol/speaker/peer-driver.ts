@@ -308,7 +308,8 @@ export class PeerDriver {
     if (message.kind === 'update') this.#onUpdate(side, message);
     if (message.kind !== 'route-refresh') return;
     // RFC 7313: a mark around a refresh of the neighbour's own, a request of ours, or unknown and ignored
-    this.#received.refresh(message);
+    const prefixes = this.#received.refresh(message);
+    if (prefixes.length > 0) this.#world.emit({ kind: 'routes-not-refreshed', peer, prefixes });
     if (message.subtype !== 0) return;
     const { afi, safi } = message;
     this.#world.emit({ kind: 'refresh-requested', peer, family: { afi, safi } });

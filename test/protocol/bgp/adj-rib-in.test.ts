@@ -108,7 +108,8 @@ describe('AdjRibIn', () => {
       rib.refresh({ ...IPV4, subtype: 1 });
       rib.update(announce(['10.0.0.0/8', '11.0.0.0/8']));
       expect(held(rib), 'stale routes stand until the end').to.have.lengthOf(5);
-      rib.refresh({ ...IPV4, subtype: 2 });
+      const removed = rib.refresh({ ...IPV4, subtype: 2 });
+      expect(removed.map(formatPrefix)).to.deep.equal(['10.0.0.0/9', '10.0.0.0/10']);
       expect(held(rib)).to.deep.equal(['10.0.0.0/8', '11.0.0.0/8', '2001:db8::/32']);
       rib.refresh({ ...IPV4, subtype: 2 });
       rib.refresh({ ...IPV6, subtype: 2 });
