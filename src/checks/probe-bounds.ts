@@ -62,6 +62,6 @@ export function firstLine(text: string): string {
 }
 
 function printable(line: string): string {
-  const clean = line.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
+  const clean = line.replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim();
   return clean.length <= MAX_LINE ? clean : `${clean.slice(0, MAX_LINE - 1)}…`;
 }

@@ -70,19 +70,18 @@ function run(
   };
 }
 
-/** keeps the beginning and goes on reading, so that a talkative command does not block */
+/** Keeps the beginning and goes on reading, so that a talkative command does not block. Complaints come first. */
 function collectOutput(child: ChildProcess): () => string {
-  let text = '';
-  const keep = (chunk: string) => {
-    if (text.length < KEEP_OUTPUT) text += chunk.slice(0, KEEP_OUTPUT);
-  };
-  for (const stream of [child.stdout, child.stderr]) {
-    stream
-      ?.setEncoding('utf8')
-      .on('data', keep)
-      .on('error', () => {});
-  }
-  return () => text;
+  const heads = [child.stderr, child.stdout].map((stream) => {
+    const head = { text: '' };
+    stream?.setEncoding('utf8');
+    stream?.on('error', () => {});
+    stream?.on('data', (chunk: string) => {
+      if (head.text.length < KEEP_OUTPUT) head.text += chunk.slice(0, KEEP_OUTPUT);
+    });
+    return head;
+  });
+  return () => heads.map(({ text }) => text).join('\n');
 }
 
 function killGroup(child: ChildProcess): void {

@@ -19,7 +19,7 @@ import {
   type TargetOf,
 } from './probe-bounds.ts';
 import { describeFileError, describeSocketError, errorCode } from './probe-failure.ts';
-import { distrust, hostOf, openTls, type Trust } from './probe-tls.ts';
+import { distrust, hostOf, openTls, readTrust, type Trust } from './probe-tls.ts';
 import type { Answer } from './verdict.ts';
 
 const MAX_BODY = 64 * 1024;
@@ -52,7 +52,7 @@ class HttpAttempt implements Attempt {
   start(): void {
     const { caFile } = this.#target;
     if (this.#url.protocol === 'http:') this.#openPlain();
-    else if (caFile === undefined) this.#openTls({});
+    else if (caFile === undefined) this.#openTls();
     else this.#readAuthority(caFile);
   }
 
@@ -72,7 +72,11 @@ class HttpAttempt implements Attempt {
   #readAuthority(caFile: string): void {
     this.#awaited = `was not asked: the CA file ${caFile} could not be read`;
     void readFile(caFile, 'utf8').then(
-      (ca) => this.#openTls({ ca }),
+      (ca) => {
+        const trust = readTrust(ca);
+        if (trust !== undefined) this.#openTls(trust);
+        else this.#fail(`cannot be trusted: the CA file ${caFile} holds no PEM certificate`);
+      },
       (error: unknown) =>
         this.#fail(`cannot be trusted: the CA file ${caFile}: ${describeFileError(error)}`),
     );
@@ -84,22 +88,9 @@ class HttpAttempt implements Attempt {
     socket.once('connect', () => this.#ask(socket));
   }
 
-  #openTls(trust: Trust): void {
+  #openTls(trust?: Trust): void {
     if (this.#isReleased) return;
-    if (trust.ca !== undefined && !trust.ca.includes('-----BEGIN CERTIFICATE-----')) {
-      this.#fail(`cannot be trusted: the CA file ${this.#target.caFile} holds no PEM certificate`);
-      return;
-    }
-    let socket: ReturnType<typeof openTls>;
-    try {
-      socket = openTls(this.#target, this.#url, trust);
-    } catch (error) {
-      // the one thing that is judged before anything is sent: certificates that cannot be read
-      this.#fail(
-        `cannot be trusted: the CA file ${this.#target.caFile}: ${describeFileError(error)}`,
-      );
-      return;
-    }
+    const socket = openTls(this.#target, this.#url, trust);
     this.#own(socket);
     socket.once('connect', () => {
       this.#awaited = 'accepted the connection but did not finish the TLS handshake';

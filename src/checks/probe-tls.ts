@@ -11,14 +11,26 @@ import { isIP } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import type { TargetOf } from './probe-bounds.ts';
 
+/** absent: what Node trusts, or nothing where a pin decides alone */
 export interface Trust {
-  /** the text of the CA file; absent: what Node trusts, or nothing where a pin decides alone */
-  readonly ca?: string;
+  /** the text of the CA file */
+  readonly ca: string;
+  /** the subject of its first certificate, for people */
+  readonly authority: string;
 }
 
-export function openTls(target: TargetOf<'http'>, url: URL, trust: Trust): TLSSocket {
+/** undefined when it holds no certificate that can be read */
+export function readTrust(ca: string): Trust | undefined {
+  try {
+    return { ca, authority: oneLine(new X509Certificate(ca).subject) };
+  } catch {
+    return undefined; // there is no other way to ask
+  }
+}
+
+export function openTls(target: TargetOf<'http'>, url: URL, trust?: Trust): TLSSocket {
   const host = hostOf(url);
-  const ca = trust.ca ?? (target.pin === undefined ? undefined : []);
+  const ca = trust?.ca ?? (target.pin === undefined ? undefined : []);
   return connect({
     host,
     port: Number(url.port || 443),
@@ -38,7 +50,7 @@ export function hostOf(url: URL): string {
 export function distrust(
   socket: TLSSocket,
   target: TargetOf<'http'>,
-  trust: Trust,
+  trust?: Trust,
 ): string | undefined {
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return 'shows no certificate';
@@ -60,7 +72,7 @@ export function distrust(
 interface Judged {
   readonly certificate: X509Certificate;
   readonly target: TargetOf<'http'>;
-  readonly trust: Trust;
+  readonly trust: Trust | undefined;
 }
 
 const JUDGEMENTS: Readonly<Record<string, (judged: Judged) => string>> = {
@@ -82,11 +94,10 @@ const JUDGEMENTS: Readonly<Record<string, (judged: Judged) => string>> = {
 
 function unknownAuthority({ certificate, target, trust }: Judged): string {
   const shown = `shows a certificate signed by '${oneLine(certificate.issuer)}'`;
-  if (target.caFile === undefined || trust.ca === undefined) {
+  if (trust === undefined) {
     return `${shown}, which this machine does not trust; name its CA file, or pin the certificate`;
   }
-  const expected = oneLine(new X509Certificate(trust.ca).subject);
-  return `${shown}, and the authority in ${target.caFile} is '${expected}' (another key, if the names agree)`;
+  return `${shown}, and the authority in ${target.caFile} is '${trust.authority}' (another key, if the names agree)`;
 }
 
 function oneLine(distinguishedName: string): string {

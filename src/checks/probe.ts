@@ -6,6 +6,8 @@ import { probeFile } from './probe-file.ts';
 import { probeHttp } from './probe-http.ts';
 import { probeTcp } from './probe-tcp.ts';
 
+export type { Probe };
+
 export const nodeProbe: Probe = (target, ask) => {
   switch (target.kind) {
     case 'http':
