@@ -1,0 +1,53 @@
+/**
+ * Interfaces as rtnetlink bodies (linux/if_link.h): only their list, for names, numbers and whether they are up.
+ *
+ *   ifinfomsg: u8 family | u8 pad | u16 type | i32 index | u32 flags | u32 change, then attributes
+ */
+
+import {
+  concat,
+  decodeText,
+  encodeAttribute,
+  findAttribute,
+  uint32,
+  uint32At,
+} from './netlink-message.ts';
+
+export const LinkMessageType = { add: 16, remove: 17, get: 18 } as const;
+
+const HEADER_OCTETS = 16;
+const Attribute = { name: 3, extendedMask: 29 } as const;
+/** Without counters a list is a third of the size: nodes have hundreds of interfaces. */
+const SKIP_STATISTICS = 1 << 3;
+const Flag = { up: 0x1, loopback: 0x8, noArp: 0x80 } as const;
+
+export interface Link {
+  readonly index: number;
+  readonly name: string;
+  /** as the administrator set it */
+  readonly isUp: boolean;
+  readonly isLoopback: boolean;
+  /** whether ARP is spoken on it: not on lo, dummies and tunnels */
+  readonly hasArp: boolean;
+}
+
+export function encodeLinkList(): Uint8Array {
+  return concat(
+    new Uint8Array(HEADER_OCTETS),
+    encodeAttribute(Attribute.extendedMask, uint32(SKIP_STATISTICS)),
+  );
+}
+
+export function decodeLinkBody(body: Uint8Array): Link | undefined {
+  const index = uint32At(body, 4);
+  const flags = uint32At(body, 8);
+  const name = findAttribute(body, HEADER_OCTETS, Attribute.name);
+  if (index === undefined || flags === undefined || name === undefined) return undefined;
+  return {
+    index,
+    name: decodeText(name),
+    isUp: (flags & Flag.up) !== 0,
+    isLoopback: (flags & Flag.loopback) !== 0,
+    hasArp: (flags & (Flag.noArp | Flag.loopback)) === 0,
+  };
+}

@@ -1,0 +1,159 @@
+/**
+ * Questions to the kernel: one rtnetlink socket on which a request is sent and its answer read, in one go. Synchronous on purpose:
+ * the kernel answers within microseconds, and nothing can happen between "is it there" and "add it" within this process. The
+ * wait is bounded all the same.
+ *
+ * Tried again: a call that a signal interrupted, an answer that did not fit the socket's buffer, and a list that changed while it was
+ * read (the kernel says so). After any other failure the socket is thrown away, so that a late answer meets nobody; answers
+ * are told apart by their sequence number besides.
+ */
+
+import { getSystemErrorName } from 'node:util';
+import {
+  closeDescriptor,
+  NetlinkError,
+  openNetlink,
+  preferOption,
+  receive,
+  SocketOption,
+  send,
+  setOption,
+} from './netlink-calls.ts';
+import {
+  concat,
+  decodeMessages,
+  decodeResult,
+  encodeMessage,
+  MessageFlag,
+  type NetlinkMessage,
+  uint32,
+} from './netlink-message.ts';
+
+const ANSWER_WITHIN_SECONDS = 2;
+const ATTEMPTS = 10;
+/** the kernel fills at most 32 KiB per datagram of a list */
+const BUFFER_OCTETS = 65_536;
+
+export interface NetlinkRequest {
+  readonly type: number;
+  readonly flags: number;
+  readonly body: Uint8Array;
+}
+
+/** `retry` is for another attempt at the same request */
+type Answer =
+  | { readonly kind: 'done'; readonly messages: readonly NetlinkMessage[] }
+  | { readonly kind: 'retry'; readonly code: string };
+
+export class NetlinkSocket {
+  readonly #strict: boolean;
+  readonly #buffer = new Uint8Array(BUFFER_OCTETS);
+  #fd: number | undefined;
+  #sequence = 0;
+
+  /** `strict` lets the kernel filter lists by what the request says (Linux 4.20; older ones send everything) */
+  constructor(options: { strict?: boolean } = {}) {
+    this.#strict = options.strict ?? false;
+  }
+
+  /** Throws a NetlinkError with the kernel's reason. */
+  change(request: NetlinkRequest): void {
+    const flags = request.flags | MessageFlag.request | MessageFlag.ack;
+    this.#persist({ ...request, flags });
+  }
+
+  list(type: number, body: Uint8Array): readonly NetlinkMessage[] {
+    return this.#persist({ type, body, flags: MessageFlag.request | MessageFlag.dump });
+  }
+
+  close(): void {
+    if (this.#fd !== undefined) closeDescriptor(this.#fd);
+    this.#fd = undefined;
+  }
+
+  #persist(request: NetlinkRequest): readonly NetlinkMessage[] {
+    let code = '';
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+      const answer = this.#ask(request);
+      if (answer.kind === 'done') return answer.messages;
+      code = answer.code;
+    }
+    throw new NetlinkError(code, `the kernel gave no whole answer in ${ATTEMPTS} attempts`);
+  }
+
+  #ask(request: NetlinkRequest): Answer {
+    this.#fd ??= open(this.#strict);
+    this.#sequence = (this.#sequence + 1) >>> 0;
+    try {
+      send(this.#fd, encodeMessage({ ...request, sequence: this.#sequence }));
+      return this.#answer(this.#fd, this.#sequence);
+    } catch (error) {
+      if (!(error instanceof NetlinkError) || error.isRefusal) throw error;
+      this.close();
+      if (error.code === 'ENOBUFS') return { kind: 'retry', code: error.code };
+      if (error.code === 'EAGAIN') {
+        const message = `the kernel did not answer within ${ANSWER_WITHIN_SECONDS} s`;
+        throw new NetlinkError('ETIMEDOUT', message, { cause: error });
+      }
+      throw error;
+    }
+  }
+
+  #answer(fd: number, sequence: number): Answer {
+    const messages: NetlinkMessage[] = [];
+    let interrupted = false;
+    for (const message of this.#messages(fd, sequence)) {
+      interrupted ||= (message.flags & MessageFlag.dumpInterrupted) !== 0;
+      const result = decodeResult(message);
+      if (result === undefined) messages.push(message);
+      else if (result.errno !== 0) throw refusal(result);
+      else break;
+    }
+    return interrupted ? { kind: 'retry', code: 'EINTR' } : { kind: 'done', messages };
+  }
+
+  /** Without end: the reader knows the last one. A late answer to somebody before is passed over. */
+  *#messages(fd: number, sequence: number): Generator<NetlinkMessage, never> {
+    for (;;) {
+      for (const message of decodeMessages(this.#datagram(fd))) {
+        if (message.sequence === sequence) yield message;
+      }
+    }
+  }
+
+  /** A copy, since the bodies of a long list are read when the next datagram is already here. */
+  #datagram(fd: number): Uint8Array {
+    for (;;) {
+      try {
+        const length = receive(fd, this.#buffer);
+        if (length <= this.#buffer.length) return this.#buffer.slice(0, length);
+        throw new NetlinkError('EMSGSIZE', `an answer of ${length} octets`);
+      } catch (error) {
+        if (!(error instanceof NetlinkError && error.code === 'EINTR')) throw error;
+      }
+    }
+  }
+}
+
+function refusal({ errno, text }: { errno: number; text?: string }): NetlinkError {
+  const code = getSystemErrorName(-errno);
+  return new NetlinkError(code, text === undefined ? code : `${code}, ${text}`, {
+    isRefusal: true,
+  });
+}
+
+function open(strict: boolean): number {
+  const fd = openNetlink({ blocking: true });
+  try {
+    // struct timeval: two 64-bit numbers
+    const timeout = concat(uint32(ANSWER_WITHIN_SECONDS), new Uint8Array(12));
+    setOption(fd, SocketOption.receiveTimeout, timeout);
+    preferOption(fd, SocketOption.cappedAck, uint32(1));
+    preferOption(fd, SocketOption.extendedAck, uint32(1));
+    if (strict) preferOption(fd, SocketOption.strictCheck, uint32(1));
+  } catch (error) {
+    closeDescriptor(fd);
+    throw error;
+  }
+  return fd;
+}

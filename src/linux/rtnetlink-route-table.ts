@@ -1,0 +1,215 @@
+/**
+ * Routes in the kernel, by rtnetlink. See route-table.ts for what is promised; this is how.
+ *
+ * A route that we know to be ours is replaced in place. Any other is added with "only if there is none", and when there is one, a list
+ * says whose: ours from before is replaced, another's stays. The kernel has no "replace only if the protocol is mine", so a
+ * route that somebody puts in the very place of ours while we run is taken for ours.
+ *
+ * The metric is 1024 unless said, so that a route of the administrator's (0 for IPv4) goes first.
+ */
+
+import { formatPrefix, type Prefix, type PrefixKey, prefixKey } from 'bgp-ts';
+import type { Outcome, Refused } from './address-table.ts';
+import { decodeLinkBody, encodeLinkList, LinkMessageType } from './link-message.ts';
+import { NetlinkError } from './netlink-calls.ts';
+import { MessageFlag } from './netlink-message.ts';
+import { NetlinkSocket } from './netlink-socket.ts';
+import { noInterface, refusedBy } from './refusal.ts';
+import {
+  decodeRouteBody,
+  encodeRouteBody,
+  encodeRouteList,
+  type RouteBody,
+  type RouteHop,
+  RouteMessageType,
+} from './route-message.ts';
+import {
+  type KernelNextHop,
+  type KernelRoute,
+  ROUTE_PROTOCOL,
+  type RouteTable,
+} from './route-table.ts';
+
+export interface RtnetlinkRouteTableOptions {
+  /** the kernel's table; 254 is main */
+  readonly table: number;
+  readonly metric?: number;
+}
+
+const DEFAULT_METRIC = 1024;
+const ANY_PROTOCOL = 0;
+
+export class RtnetlinkRouteTable implements RouteTable {
+  readonly #table: number;
+  readonly #metric: number;
+  readonly #netlink = new NetlinkSocket({ strict: true });
+  /** what this process has put there, or found as ours */
+  #known: Set<PrefixKey> | undefined;
+
+  constructor(options: RtnetlinkRouteTableOptions) {
+    this.#table = options.table;
+    this.#metric = options.metric ?? DEFAULT_METRIC;
+  }
+
+  list(): readonly KernelRoute[] {
+    const bodies = this.#bodies(ROUTE_PROTOCOL);
+    this.#known = new Set(bodies.map(({ prefix }) => prefixKey(prefix)));
+    const names = this.#linkNames();
+    return bodies.map(({ prefix, hops }) => ({
+      prefix,
+      nextHops: hops.map((hop) => nextHopOf(hop, names)),
+    }));
+  }
+
+  replace(route: KernelRoute): Outcome {
+    const doing = `cannot install ${formatPrefix(route.prefix)} in table ${this.#table}`;
+    try {
+      const hops = this.#hops(route.nextHops);
+      if (typeof hops === 'string') return noInterface(doing, hops);
+      const known = this.#ours();
+      const key = prefixKey(route.prefix);
+      const body = encodeRouteBody(this.#body(route.prefix, hops));
+      if (!known.has(key) && !this.#addNew(body)) {
+        const foreign = this.#foreignAt(route.prefix);
+        if (foreign) return this.#foreign(doing);
+        known.add(key);
+      }
+      if (known.has(key)) this.#write(body, MessageFlag.create | MessageFlag.replace);
+      known.add(key);
+      return { kind: 'done', changed: true };
+    } catch (error) {
+      return refusedBy(error, { doing, family: route.prefix.family });
+    }
+  }
+
+  remove(prefix: Prefix): Outcome {
+    const doing = `cannot remove ${formatPrefix(prefix)} from table ${this.#table}`;
+    try {
+      const body = encodeRouteBody(this.#body(prefix, []));
+      // Type "unspecified" and no next hop: whatever of ours is at this place.
+      body[7] = 0;
+      this.#netlink.change({ type: RouteMessageType.remove, flags: 0, body });
+      this.#ours().delete(prefixKey(prefix));
+      return { kind: 'done', changed: true };
+    } catch (error) {
+      if (error instanceof NetlinkError && error.code === 'ESRCH') {
+        this.#known?.delete(prefixKey(prefix));
+        return { kind: 'done', changed: false };
+      }
+      return refusedBy(error, { doing, family: prefix.family });
+    }
+  }
+
+  clear(): Outcome {
+    let changed = false;
+    for (const { prefix } of this.#bodies(ROUTE_PROTOCOL)) {
+      const outcome = this.remove(prefix);
+      if (outcome.kind !== 'done') return outcome;
+      changed ||= outcome.changed;
+    }
+    return { kind: 'done', changed };
+  }
+
+  close(): void {
+    this.#netlink.close();
+    this.#known = undefined;
+  }
+
+  #ours(): Set<PrefixKey> {
+    this.#known ??= new Set(this.#bodies(ROUTE_PROTOCOL).map(({ prefix }) => prefixKey(prefix)));
+    return this.#known;
+  }
+
+  #body(prefix: Prefix, hops: readonly RouteHop[]): RouteBody {
+    const [table, metric] = [this.#table, this.#metric];
+    return { prefix, hops, table, metric, protocol: ROUTE_PROTOCOL };
+  }
+
+  #write(body: Uint8Array, flags: number): void {
+    this.#netlink.change({ type: RouteMessageType.add, flags, body });
+  }
+
+  /** false when there is a route at this place */
+  #addNew(body: Uint8Array): boolean {
+    try {
+      this.#write(body, MessageFlag.create | MessageFlag.exclusive);
+      return true;
+    } catch (error) {
+      if (error instanceof NetlinkError && error.code === 'EEXIST') return false;
+      throw error;
+    }
+  }
+
+  #foreignAt(prefix: Prefix): boolean {
+    const key = prefixKey(prefix);
+    return this.#bodies(ANY_PROTOCOL).some(
+      (each) => each.protocol !== ROUTE_PROTOCOL && prefixKey(each.prefix) === key,
+    );
+  }
+
+  #foreign(doing: string): Refused {
+    return {
+      kind: 'foreign',
+      sentence:
+        `${doing}: there is a route with metric ${this.#metric} that Herald did not add; ` +
+        'remove it, or use another table',
+    };
+  }
+
+  /** What is at our table and metric; the kernel filters if it can. */
+  #bodies(protocol: number): readonly RouteBody[] {
+    return (['ipv4', 'ipv6'] as const).flatMap((family) => {
+      const request = encodeRouteList(family, this.#table, protocol);
+      return this.#listOrNone(request)
+        .map(({ body }) => decodeRouteBody(body))
+        .filter((body) => body !== undefined)
+        .filter((body) => body.table === this.#table && body.metric === this.#metric)
+        .filter((body) => protocol === ANY_PROTOCOL || body.protocol === protocol);
+    });
+  }
+
+  #listOrNone(request: Uint8Array) {
+    try {
+      return this.#netlink.list(RouteMessageType.get, request);
+    } catch (error) {
+      // A table that has never had a route does not exist, and without IPv6 nobody answers for it.
+      const none = error instanceof NetlinkError && ['ENOENT', 'EOPNOTSUPP'].includes(error.code);
+      if (none) return [];
+      throw error;
+    }
+  }
+
+  /** the name of an interface that is missing, or the hops by number */
+  #hops(nextHops: readonly KernelNextHop[]): readonly RouteHop[] | string {
+    if (nextHops.every((hop) => hop.interface === undefined)) {
+      return nextHops.map(({ gateway }) => (gateway === undefined ? {} : { gateway }));
+    }
+    const indexes = new Map([...this.#linkNames()].map(([index, name]) => [name, index]));
+    const hops: RouteHop[] = [];
+    for (const { gateway, interface: name } of nextHops) {
+      const index = name === undefined ? undefined : indexes.get(name);
+      if (name !== undefined && index === undefined) return name;
+      hops.push({
+        ...(gateway === undefined ? {} : { gateway }),
+        ...(index === undefined ? {} : { index }),
+      });
+    }
+    return hops;
+  }
+
+  #linkNames(): ReadonlyMap<number, string> {
+    const links = this.#netlink
+      .list(LinkMessageType.get, encodeLinkList())
+      .map(({ body }) => decodeLinkBody(body))
+      .filter((link) => link !== undefined);
+    return new Map(links.map(({ index, name }) => [index, name]));
+  }
+}
+
+function nextHopOf({ gateway, index }: RouteHop, names: ReadonlyMap<number, string>) {
+  const name = index === undefined ? undefined : names.get(index);
+  return {
+    ...(gateway === undefined ? {} : { gateway }),
+    ...(name === undefined ? {} : { interface: name }),
+  };
+}
