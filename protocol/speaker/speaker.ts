@@ -90,6 +90,7 @@ export class Speaker {
   #listener: Listener | undefined;
   #listenTimer: Timer | undefined;
   #stopping = false;
+  #isListening = false;
 
   constructor(options: SpeakerOptions) {
     this.#options = options;
@@ -98,7 +99,14 @@ export class Speaker {
 
   /** resolves after the first attempt to listen; failing to is an event, not an error */
   async start(): Promise<void> {
-    if (this.#options.listen !== undefined) await this.#listen(this.#options.listen);
+    if (this.#options.listen !== undefined) await this.listen(this.#options.listen);
+  }
+
+  /** Listens from now on, if it does not yet; like `start`, resolves after the first attempt. */
+  async listen(options: ListenOptions): Promise<void> {
+    if (this.#isListening) return;
+    this.#isListening = true;
+    await this.#listen(options);
   }
 
   /** events come from the event loop, in order; returns how to end the subscription */

@@ -7,6 +7,9 @@ export interface World {
   readonly stdin: NodeJS.ReadableStream;
   readonly stdout: NodeJS.WritableStream;
   readonly stderr: NodeJS.WritableStream;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly pid: number;
+  readonly version: string;
   /** called on the first SIGTERM or SIGINT; a second one ends the process at once */
   onStopSignal(handler: (signal: string) => void): void;
 }

@@ -90,7 +90,15 @@ describe('what herald announce reads', () => {
   it('standard input as a stream, which need not be there at once', async () => {
     const stdin = new PassThrough();
     const nowhere = new PassThrough();
-    const world = { stdin, stdout: nowhere, stderr: nowhere, onStopSignal: () => undefined };
+    const world = {
+      stdin,
+      stdout: nowhere,
+      stderr: nowhere,
+      env: {},
+      pid: 1,
+      version: 'test',
+      onStopSignal: () => undefined,
+    };
     const running = announceCommand.run([...PEER, '--from', '-'], world).catch(String);
     stdin.write('10.0.0.0/8\n10.1.');
     await new Promise((resolve) => setTimeout(resolve, 20));

@@ -1,0 +1,125 @@
+/**
+ * Keeps claimed addresses on their interfaces, and nothing else: adds before the route goes out, removes after it is gone, puts back
+ * what was taken off by hand, cleans what a crash of ours left. Addresses that we did not add are never touched.
+ *
+ * What is on the machine is read from the kernel each time; nothing is remembered that the kernel knows.
+ */
+
+import { type Address, addressEquals, addressKey, formatAddress } from 'bgp-ts';
+import type { AddressTable, KernelAddress } from '../linux/address-table.ts';
+import type { Log } from '../log/log.ts';
+import type { BindingWish } from './desired.ts';
+import type { BindingFact } from './view.ts';
+
+export class Binder {
+  readonly #table: AddressTable;
+  readonly #log: Log;
+  #facts: ReadonlyMap<string, BindingFact> = new Map();
+
+  constructor(table: AddressTable, log: Log) {
+    this.#table = table;
+    this.#log = log;
+  }
+
+  /** by claim name, as of the last `ensure` */
+  get facts(): ReadonlyMap<string, BindingFact> {
+    return this.#facts;
+  }
+
+  /** Adds what is missing; true when a fact has changed. */
+  ensure(wishes: ReadonlyMap<string, BindingWish>): boolean {
+    if (wishes.size === 0 && this.#facts.size === 0) return false;
+    const present = this.#table.list();
+    const facts = new Map<string, BindingFact>();
+    for (const [name, wish] of wishes) facts.set(name, this.#ensureOne(wish, present));
+    const hasChanged = !sameFacts(this.#facts, facts);
+    this.#facts = facts;
+    return hasChanged;
+  }
+
+  #ensureOne(wish: BindingWish, present: readonly KernelAddress[]): BindingFact {
+    const { address } = wish.claim;
+    const there = present.find(
+      (known) => known.interface === wish.interface && addressEquals(known.address, address),
+    );
+    if (there !== undefined) {
+      const whose = there.ours ? '' : ', where someone else put it and where it stays';
+      return { kind: 'present', sentence: `it is on ${wish.interface}${whose}` };
+    }
+    const outcome = this.#table.add(address, wish.interface);
+    if (outcome.kind === 'done') {
+      this.#log.info(
+        'claim.bind',
+        { claim: wish.claim.name, interface: wish.interface },
+        'address added',
+      );
+      return { kind: 'present', sentence: `it is on ${wish.interface}` };
+    }
+    return { kind: 'absent', sentence: outcome.sentence, ...remedy(outcome) };
+  }
+
+  /** Takes off what is ours and not in `keep`. */
+  release(keep: ReadonlyMap<string, BindingWish>): void {
+    const kept = new Set(
+      [...keep.values()].map((wish) => placeKey(wish.claim.address, wish.interface)),
+    );
+    for (const known of this.#table.list()) {
+      if (!known.ours || kept.has(placeKey(known.address, known.interface))) continue;
+      const outcome = this.#table.remove(known.address, known.interface);
+      const fields = { claim: formatAddress(known.address), interface: known.interface };
+      if (outcome.kind === 'done') this.#log.info('claim.bind', fields, 'address removed');
+      else
+        this.#log.warn(
+          'claim.bind',
+          { ...fields, reason: outcome.sentence },
+          'address not removed',
+        );
+    }
+  }
+
+  /** true while something of ours is on an interface that `keep` does not ask for */
+  hasLeftovers(keep: ReadonlyMap<string, BindingWish>): boolean {
+    const kept = new Set(
+      [...keep.values()].map((wish) => placeKey(wish.claim.address, wish.interface)),
+    );
+    return this.#table
+      .list()
+      .some((known) => known.ours && !kept.has(placeKey(known.address, known.interface)));
+  }
+
+  /**
+   * By address key: what this machine is reached by, which no claim may take. A host address on `lo` is not among them:
+   * there is where people put service addresses by hand.
+   */
+  ownAddresses(): ReadonlyMap<string, string> {
+    const own = this.#table.list().filter((known) => !known.ours && !isServiceAddress(known));
+    return new Map(own.map((known) => [addressKey(known.address), known.interface]));
+  }
+}
+
+const HOST_LENGTH = { ipv4: 32, ipv6: 128 } as const;
+
+function isServiceAddress({ interface: name, address, prefixLength }: KernelAddress): boolean {
+  return name === 'lo' && prefixLength === HOST_LENGTH[address.family];
+}
+
+function placeKey(address: Address, name: string): string {
+  return `${name} ${addressKey(address)}`;
+}
+
+function remedy(outcome: object): { readonly remedy?: string } {
+  return 'remedy' in outcome && typeof outcome.remedy === 'string'
+    ? { remedy: outcome.remedy }
+    : {};
+}
+
+function sameFacts(
+  a: ReadonlyMap<string, BindingFact>,
+  b: ReadonlyMap<string, BindingFact>,
+): boolean {
+  if (a.size !== b.size) return false;
+  return [...b].every(([name, fact]) => {
+    const before = a.get(name);
+    return before?.kind === fact.kind && before.sentence === fact.sentence;
+  });
+}

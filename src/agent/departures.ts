@@ -1,0 +1,70 @@
+/**
+ * What a person took away drains: when the documents change and a claim that was announced is not announced any more because
+ * of them (removed, moved to another node, out of its pool), its last form is kept as a departure for the pool's wait and
+ * goes out with GRACEFUL_SHUTDOWN meanwhile. Pure.
+ *
+ * A claim that is announced again, in whatever form, is no departure; and a gate that closes by fact withdraws a departure
+ * as it does everything else.
+ */
+
+import { drainWaitMs } from './claim-gates.ts';
+import type { ClaimDecision, DesiredState } from './desired.ts';
+import type { Departure, View } from './view.ts';
+
+/**
+ * `before` is what ran under the old documents, `after` what the new ones ask for under the same facts and with the old
+ * departures; the answer replaces the departures of the View.
+ */
+export function nextDepartures(
+  before: DesiredState,
+  after: DesiredState,
+  nowMs: number,
+): ReadonlyMap<string, Departure> {
+  const next = new Map<string, Departure>();
+  const now = new Map(after.claims.map((decision) => [nameOf(decision), decision]));
+  for (const decision of before.claims) {
+    const name = nameOf(decision);
+    const { subject } = decision;
+    if (subject.departure !== undefined || subject.pool === undefined) continue;
+    if (!isAnnounced(decision)) continue;
+    const successor = now.get(name);
+    if (successor !== undefined && !isTakenAway(successor)) continue;
+    const reason = departureReason(successor);
+    next.set(name, { claim: subject.claim, pool: subject.pool, sinceMs: nowMs, reason });
+  }
+  return next;
+}
+
+/** Departures whose wait is over, or whose claim is wanted here again, are dropped. */
+export function liveDepartures(
+  view: View,
+  isWantedAgain: (name: string) => boolean,
+): ReadonlyMap<string, Departure> {
+  const live = [...view.departures].filter(
+    ([name, { sinceMs, pool }]) =>
+      view.nowMs < sinceMs + drainWaitMs(pool, undefined) && !isWantedAgain(name),
+  );
+  return live.length === view.departures.size ? view.departures : new Map(live);
+}
+
+function nameOf({ subject }: ClaimDecision): string {
+  return subject.claim.object.name;
+}
+
+export function isAnnounced({ peers }: ClaimDecision): boolean {
+  return peers.some(({ route }) => route !== undefined);
+}
+
+/** closed by the documents themselves, not by a fact */
+export function isTakenAway({ gates, peers }: ClaimDecision): boolean {
+  if (gates.assigned.state === 'closed' || gates.pooled.state === 'closed') return true;
+  return peers.length > 0 && peers.every(({ allowed }) => allowed.state === 'closed');
+}
+
+function departureReason(successor: ClaimDecision | undefined): string {
+  if (successor === undefined) return 'its document was removed';
+  const { assigned, pooled } = successor.gates;
+  if (assigned.state === 'closed') return assigned.sentence;
+  if (pooled.state === 'closed') return pooled.sentence;
+  return successor.peers.find(({ allowed }) => allowed.state === 'closed')?.allowed.sentence ?? '';
+}

@@ -1,0 +1,27 @@
+/** Waits until what was decided has been written to every neighbour that is up; bounded, since one may not read. */
+
+import type { Clock, PeerStatus, Speaker } from 'bgp-ts';
+
+export function flushed(
+  speaker: Pick<Speaker, 'status' | 'subscribe'>,
+  clock: Clock,
+  deadlineMs: number,
+): Promise<void> {
+  const isDone = () => !speaker.status().some(isBehind);
+  if (isDone()) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = () => {
+      timer.cancel();
+      unsubscribe();
+      resolve();
+    };
+    const timer = clock.startTimer(deadlineMs, end);
+    const unsubscribe = speaker.subscribe(({ kind }) => {
+      if ((kind === 'routes-synced' || kind === 'down') && isDone()) end();
+    });
+  });
+}
+
+function isBehind({ state, routesPending }: PeerStatus): boolean {
+  return state === 'established' && routesPending > 0;
+}

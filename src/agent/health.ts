@@ -1,0 +1,65 @@
+/** From the verdicts of checks to the findings that the gates read. Pure. */
+
+import { describeVerdict, type Verdict } from '../checks/verdict.ts';
+import type { CheckSpec } from '../model/check-spec.ts';
+import type { IpClaim } from '../model/ip-claim.ts';
+import type { Finding } from './view.ts';
+
+/** what the join check is: one to ask, or a person's word that none is needed */
+export type JoinCheck = CheckSpec | 'none' | undefined;
+
+export const JOIN_KEY = 'join';
+
+export function checkKey(claim: IpClaim, index: number): string {
+  return `${claim.name}#${index}`;
+}
+
+export function joinFinding(check: JoinCheck, verdicts: ReadonlyMap<string, Verdict>): Finding {
+  if (check === 'none') {
+    return { isOpen: true, sentence: 'this machine serves as soon as it runs (--join-check none)' };
+  }
+  if (check === undefined) {
+    return {
+      isOpen: false,
+      sentence: 'no join check is configured, so nothing says that this machine can serve',
+      remedy:
+        'start the agent with --join-check https://127.0.0.1:6443/readyz --join-ca FILE, or with --join-check none',
+    };
+  }
+  const verdict = verdicts.get(JOIN_KEY);
+  if (verdict === undefined) return { isOpen: false, sentence: 'the join check was not asked yet' };
+  return {
+    isOpen: verdict.open,
+    sentence: describeVerdict(verdict, check),
+    ...(verdict.open ? {} : { remedy: 'bring up what the join check asks; see --join-check' }),
+  };
+}
+
+/**
+ * All checks of a claim together. A check that was added to a claim that is announced, and has not answered yet, does not
+ * close it: absence of knowledge never withdraws.
+ */
+export function claimFinding(
+  claim: IpClaim,
+  verdicts: ReadonlyMap<string, Verdict>,
+  wasOpen: boolean,
+): Finding {
+  const asked = claim.checks.map((spec, index) => ({
+    spec,
+    verdict: verdicts.get(checkKey(claim, index)),
+  }));
+  const failing = asked.find(({ spec, verdict }) => {
+    if (verdict === undefined || !verdict.known) return !wasOpen;
+    return !verdict.open && !(wasOpen && verdict.failuresInRow < spec.failures);
+  });
+  if (failing === undefined) {
+    const [first] = asked;
+    const sentence =
+      first?.verdict === undefined ? 'its checks pass' : describeVerdict(first.verdict, first.spec);
+    return { isOpen: true, sentence };
+  }
+  const { spec, verdict } = failing;
+  const sentence =
+    verdict === undefined ? 'a check was not asked yet' : describeVerdict(verdict, spec);
+  return { isOpen: false, sentence, remedy: "bring up what the claim's checks ask" };
+}

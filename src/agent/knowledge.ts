@@ -1,0 +1,169 @@
+/**
+ * What the agent knows and where it has it from: documents, verdicts of checks, people's words, what the kernel says. It
+ * remembers and makes Views of it; it decides nothing and does nothing.
+ */
+
+import type { Address } from 'bgp-ts';
+import type { Verdict } from '../checks/verdict.ts';
+import type { BgpPeer } from '../model/bgp-peer.ts';
+import { formatClaimName } from '../model/claim-name.ts';
+import { type Documents, NO_DOCUMENTS } from '../model/documents.ts';
+import type { IpClaim } from '../model/ip-claim.ts';
+import { nextDepartures } from './departures.ts';
+import { type DesiredState, desired } from './desired.ts';
+import { claimFinding, type JoinCheck, joinFinding } from './health.ts';
+import type { PasswordFiles } from './password-files.ts';
+import {
+  type Carried,
+  carriedOver,
+  SAVED_VERSION,
+  type SavedView,
+  withCarried,
+} from './saved-view.ts';
+import type {
+  BindingFact,
+  Departure,
+  Drain,
+  Finding,
+  NodeIdentity,
+  StaleFact,
+  View,
+} from './view.ts';
+
+export interface KnowledgeOptions {
+  readonly node: NodeIdentity;
+  readonly joinCheck: JoinCheck;
+  readonly passwords: PasswordFiles;
+  readonly saved: SavedView | undefined;
+}
+
+export class Knowledge {
+  readonly #options: KnowledgeOptions;
+  readonly verdicts = new Map<string, Verdict>();
+  /** by claim name: what the last decision saw */
+  readonly #wasHealthy = new Map<string, boolean>();
+  #documents: Documents | undefined;
+  #carried: Carried;
+  #stale: StaleFact | undefined;
+  #nodeDrain: Drain | undefined;
+  #claimDrains: ReadonlyMap<string, Drain> = new Map();
+  departures: ReadonlyMap<string, Departure> = new Map();
+  bindings: ReadonlyMap<string, BindingFact> = new Map();
+  ownAddresses: ReadonlyMap<string, string> = new Map();
+
+  constructor(options: KnowledgeOptions) {
+    this.#options = options;
+    this.#carried = options.saved?.documents ?? NO_DOCUMENTS;
+  }
+
+  /** undefined: nothing has been heard and nothing was saved, so there is no desired state */
+  get documents(): Documents | undefined {
+    return this.#documents;
+  }
+
+  get peers(): readonly BgpPeer[] {
+    return (this.#documents ?? NO_DOCUMENTS).peers.map(({ object }) => object);
+  }
+
+  /** Takes up the saved View, marked stale; drains that a person asked for stand, and their wait is long over. */
+  restore(nowMs: number, wallMs: number, limits: { maxStaleMs: number; source: string }): void {
+    const { saved, passwords } = this.#options;
+    if (saved === undefined) return;
+    // a wall clock that was set back makes it no younger than now
+    const sinceMs = nowMs - Math.max(0, wallMs - saved.savedAtMs);
+    const when = new Date(saved.savedAtMs).toISOString();
+    const sentence = `the documents are those saved at ${when}; ${limits.source} has not been read since`;
+    this.#stale = { sinceMs, untilMs: sinceMs + limits.maxStaleMs, sentence };
+    this.#documents = { ...saved.documents, faults: [] };
+    const over = { sinceMs, waitMs: 0 };
+    if (saved.nodeDrain !== undefined) this.#nodeDrain = { ...over, reason: saved.nodeDrain };
+    this.#claimDrains = new Map(
+      saved.claimDrains.map(([name, reason]) => [name, { ...over, reason }]),
+    );
+    passwords.refresh(this.peers);
+  }
+
+  /** The source was read. What people took away departs; `running` is what was decided last. */
+  learn(documents: Documents, running: DesiredState, nowMs: number): void {
+    const { passwords } = this.#options;
+    this.#carried = carriedOver(documents, this.#carried);
+    this.#documents = withCarried(documents, this.#carried);
+    this.#stale = undefined;
+    passwords.refresh(this.peers);
+    const view = { ...this.view(nowMs), departures: new Map() };
+    const gone = nextDepartures(running, desired(view), nowMs);
+    if (gone.size > 0) this.departures = new Map([...this.departures, ...gone]);
+    const names = new Set(this.#documents.claims.map(({ object }) => object.name));
+    for (const name of this.#wasHealthy.keys()) if (!names.has(name)) this.#wasHealthy.delete(name);
+  }
+
+  /** the finding of each claim, as it was decided on: what is added later must not close what was open */
+  rememberHealth(health: ReadonlyMap<string, Finding>): void {
+    for (const [name, { isOpen }] of health) this.#wasHealthy.set(name, isOpen);
+  }
+
+  drainNode(drain: Drain | undefined): void {
+    this.#nodeDrain = drain;
+  }
+
+  get nodeDrain(): Drain | undefined {
+    return this.#nodeDrain;
+  }
+
+  isDrained(name: string): boolean {
+    return this.#claimDrains.has(name);
+  }
+
+  drainClaim(name: string, drain: Drain | undefined): void {
+    const others = [...this.#claimDrains].filter(([known]) => known !== name);
+    this.#claimDrains = new Map(drain === undefined ? others : [...others, [name, drain]]);
+  }
+
+  claimAt(address: Address): IpClaim | undefined {
+    const name = formatClaimName(address);
+    return this.#documents?.claims.find(({ object }) => object.name === name)?.object;
+  }
+
+  view(nowMs: number): View {
+    const { node, joinCheck, passwords } = this.#options;
+    return {
+      nowMs,
+      node,
+      documents: this.#documents ?? NO_DOCUMENTS,
+      joined: joinFinding(joinCheck, this.verdicts),
+      health: this.#health(),
+      bindings: this.bindings,
+      ownAddresses: this.ownAddresses,
+      passwords: passwords.facts,
+      ...(this.#nodeDrain === undefined ? {} : { nodeDrain: this.#nodeDrain }),
+      claimDrains: this.#claimDrains,
+      departures: this.departures,
+      ...(this.#stale === undefined ? {} : { stale: this.#stale }),
+    };
+  }
+
+  #health(): ReadonlyMap<string, Finding> {
+    const claims = (this.#documents ?? NO_DOCUMENTS).claims.map(({ object }) => object);
+    const leaving = [...this.departures.values()].map(({ claim }) => claim.object);
+    const asked = [...claims, ...leaving].filter(({ checks }) => checks.length > 0);
+    return new Map(asked.map((claim) => [claim.name, this.#healthOf(claim)]));
+  }
+
+  #healthOf(claim: IpClaim): Finding {
+    return claimFinding(claim, this.verdicts, this.#wasHealthy.get(claim.name) === true);
+  }
+
+  /** undefined while there is nothing worth saving */
+  toSave(wallMs: number): SavedView | undefined {
+    if (this.#documents === undefined || this.#stale !== undefined) return undefined;
+    const { faults: _faults, ...documents } = this.#documents;
+    return {
+      version: SAVED_VERSION,
+      savedAtMs: wallMs,
+      routerId: this.#options.node.routerId,
+      documents,
+      ...(this.#nodeDrain === undefined ? {} : { nodeDrain: this.#nodeDrain.reason }),
+      claimDrains: [...this.#claimDrains].map(([name, { reason }]) => [name, reason] as const),
+    };
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * From a BGPPeer document to the session that this node keeps with it, or the sentence that says why it keeps none. Pure.
+ * One peer that cannot be used never disturbs another.
+ */
+
+import {
+  type Address,
+  addressKey,
+  formatAddress,
+  type PeerSettings,
+  type Prefix,
+  type TtlRule,
+} from 'bgp-ts';
+import type { BgpPeer, PeerOverride } from '../model/bgp-peer.ts';
+import { selects } from '../model/labels.ts';
+import type { NodeIdentity, PasswordFact, View } from './view.ts';
+
+/** Everything about a session but whom it is with: shared by one neighbour and by a range of them. */
+export type SessionTemplate = Omit<PeerSettings, 'name' | 'address' | 'zone'>;
+
+export type PeerPlan =
+  | { readonly kind: 'neighbour'; readonly peer: BgpPeer; readonly settings: PeerSettings }
+  | {
+      readonly kind: 'range';
+      readonly peer: BgpPeer;
+      readonly range: Prefix;
+      readonly template: SessionTemplate;
+    }
+  | { readonly kind: 'refused'; readonly peer: BgpPeer; readonly sentence: string };
+
+/** undefined: this node is not selected, which is no fault */
+export function planPeer(peer: BgpPeer, view: View): PeerPlan | undefined {
+  if (!selects(peer.nodeSelector, view.node.labels)) return undefined;
+  const override = peer.overrides.find(({ nodeSelector }) =>
+    selects(nodeSelector, view.node.labels),
+  );
+  const localAsn = override?.localAsn ?? peer.localAsn ?? view.node.asn;
+  if (localAsn === undefined) {
+    const sentence = `BGPPeer ${peer.name} names no localASN and the agent has no --asn: write one of them`;
+    return { kind: 'refused', peer, sentence };
+  }
+  const password = passwordOf(peer, view.passwords.get(peer.name));
+  if (password?.kind === 'missing') return { kind: 'refused', peer, sentence: password.sentence };
+  const template = sessionTemplate(peer, override, {
+    ...view.node,
+    asn: localAsn,
+    ...(password === undefined ? {} : { password: password.password }),
+  });
+  if (override?.address === undefined && peer.target.kind === 'range') {
+    return { kind: 'range', peer, range: peer.target.range, template };
+  }
+  const target = targetOf(peer, override);
+  const own = view.ownAddresses.get(addressKey(target.address));
+  if (own !== undefined && template.port === undefined) {
+    const sentence = `BGPPeer ${peer.name}: ${formatAddress(target.address)} is this machine's own address (${own}); write the router's`;
+    return { kind: 'refused', peer, sentence };
+  }
+  return { kind: 'neighbour', peer, settings: { ...template, ...target, name: peer.name } };
+}
+
+function passwordOf(peer: BgpPeer, fact: PasswordFact | undefined): PasswordFact | undefined {
+  if (peer.password === undefined) return undefined;
+  return (
+    fact ?? { kind: 'missing', sentence: `the password of ${peer.name} has not been read yet` }
+  );
+}
+
+function targetOf(
+  peer: BgpPeer,
+  override: PeerOverride | undefined,
+): { readonly address: Address; readonly zone?: string } {
+  if (override?.address !== undefined) {
+    return {
+      address: override.address,
+      ...(override.zone === undefined ? {} : { zone: override.zone }),
+    };
+  }
+  if (peer.target.kind === 'range') throw new Error(`${peer.name} is a range`);
+  const { address, zone } = peer.target;
+  return { address, ...(zone === undefined ? {} : { zone }) };
+}
+
+function sessionTemplate(
+  peer: BgpPeer,
+  override: PeerOverride | undefined,
+  node: NodeIdentity & { readonly asn: number; readonly password?: string },
+): SessionTemplate {
+  const ttl = ttlRule(peer);
+  const sourceAddress = override?.sourceAddress ?? peer.sourceAddress;
+  return {
+    ...(peer.port === DEFAULT_PORT ? {} : { port: peer.port }),
+    localAsn: node.asn,
+    peerAsn: peer.asn,
+    routerId: override?.routerId ?? node.routerId,
+    families: peer.families,
+    timers: peer.timers,
+    ...(node.password === undefined ? {} : { password: node.password }),
+    ...(ttl === undefined ? {} : { ttl }),
+    ...(sourceAddress === undefined ? {} : { sourceAddress }),
+    ...(peer.sourceInterface === undefined ? {} : { sourceInterface: peer.sourceInterface }),
+    nextHop: peer.nextHop,
+    ...(peer.listen ? { listen: true } : {}),
+    ...(peer.gracefulRestart === undefined ? {} : { gracefulRestart: peer.gracefulRestart }),
+  };
+}
+
+const DEFAULT_PORT = 179;
+
+function ttlRule({ ttlSecurity, multihop }: BgpPeer): TtlRule | undefined {
+  if (ttlSecurity) return { kind: 'gtsm', hops: 1 };
+  return multihop === undefined ? undefined : { kind: 'hops', hops: multihop };
+}

@@ -1,0 +1,228 @@
+/**
+ * The agent's status from what was decided and what the sessions say. Pure. Here, and only here, the two meet: a route is
+ * `up` when it is wanted and the session that carries it is established.
+ */
+
+import {
+  communityName,
+  formatAddress,
+  formatCommunity,
+  formatEndpoint,
+  formatLargeCommunity,
+  formatPrefix,
+  type PeerStatus,
+  type RouteAttributes,
+} from 'bgp-ts';
+import { joinedGate } from './claim-gates.ts';
+import type { ClaimDecision, DesiredState, PeerDecision } from './desired.ts';
+import type { Gate } from './gate.ts';
+import type { GateHistory } from './gate-history.ts';
+import type { PeerPlan } from './peer-settings.ts';
+import type {
+  AgentStatus,
+  ClaimPeerStatus,
+  ClaimStatus,
+  GateStatus,
+  SessionStatus,
+} from './status.ts';
+import type { View } from './view.ts';
+
+export interface StatusInput {
+  readonly desired: DesiredState;
+  readonly sessions: readonly PeerStatus[];
+  readonly history: GateHistory;
+  readonly view: View;
+  readonly identity: Pick<AgentStatus, 'node' | 'version' | 'pid' | 'source'> & {
+    readonly startedMs: number;
+  };
+  /** a moment of the monotonic clock, for people */
+  readonly timeOf: (atMs: number) => string;
+  readonly warnings: readonly string[];
+}
+
+/** Called after each decision, so that "since" is when a gate moved and not when somebody looked. */
+export function rememberGates({ claims }: DesiredState, view: View, history: GateHistory): void {
+  history.sinceMs('', joinedGate(view), view.nowMs);
+  for (const { subject, gates, peers } of claims) {
+    const { name } = subject.claim.object;
+    for (const gate of claimGateList(gates)) history.sinceMs(name, gate, view.nowMs);
+    for (const { peer, allowed } of peers) history.sinceMs(`${name} ${peer}`, allowed, view.nowMs);
+  }
+  history.forgetUnseen();
+}
+
+export function buildStatus(input: StatusInput): AgentStatus {
+  const { view, identity, timeOf, desired } = input;
+  const { startedMs, ...who } = identity;
+  const { stale, nodeDrain } = view;
+  return {
+    ...who,
+    startedAt: timeOf(startedMs),
+    ...(stale === undefined
+      ? {}
+      : { stale: { since: timeOf(stale.sinceMs), sentence: stale.sentence } }),
+    joined: gateStatus(input, '', joinedGate(view)),
+    ...(nodeDrain === undefined
+      ? {}
+      : { draining: { since: timeOf(nodeDrain.sinceMs), reason: nodeDrain.reason } }),
+    sessions: desired.plans.flatMap((plan) => sessionStatus(input, plan)),
+    claims: desired.claims.map((decision) => claimStatus(input, decision)),
+    faults: view.documents.faults,
+    warnings: [...input.warnings, ...poolWarnings(view)],
+  };
+}
+
+function poolWarnings(view: View): readonly string[] {
+  return view.documents.pools.flatMap(({ object, origin }) =>
+    object.ranges
+      .filter(({ masked }) => masked === true)
+      .map(
+        ({ text, first }) =>
+          `IPPool ${object.name} (${origin}): ${text} is no network address; the whole network from ${formatAddress(first)} on is taken`,
+      ),
+  );
+}
+
+function sessionStatus(input: StatusInput, plan: PeerPlan): readonly SessionStatus[] {
+  const { peer } = plan;
+  if (plan.kind === 'refused') return [refusedSession(plan, input)];
+  const own = input.sessions.filter(
+    ({ name }) => name === peer.name || name.startsWith(`${peer.name}/`),
+  );
+  const { localAsn } = plan.kind === 'neighbour' ? plan.settings : plan.template;
+  const address =
+    plan.kind === 'range'
+      ? formatPrefix(plan.range)
+      : formatPeerAddress(formatAddress(plan.settings.address), plan.settings.port);
+  const base = { peer: peer.name, address, asn: peer.asn, localAsn };
+  if (own.length === 0) {
+    const since = input.timeOf(input.identity.startedMs);
+    return [{ ...base, state: 'idle', since, routesSent: 0, routesReceived: 0 }];
+  }
+  return own.map((session) => ({ ...base, ...liveSession(session, plan.kind === 'range') }));
+}
+
+function formatPeerAddress(address: string, port: number | undefined): string {
+  if (port === undefined) return address;
+  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+function refusedSession(
+  { peer, sentence }: Extract<PeerPlan, { kind: 'refused' }>,
+  { timeOf, identity }: StatusInput,
+): SessionStatus {
+  const { target, asn, localAsn = 0, port } = peer;
+  const address =
+    target.kind === 'range'
+      ? formatPrefix(target.range)
+      : formatPeerAddress(formatAddress(target.address), port === 179 ? undefined : port);
+  return {
+    peer: peer.name,
+    address,
+    asn,
+    localAsn,
+    state: 'refused',
+    since: timeOf(identity.startedMs),
+    routesSent: 0,
+    routesReceived: 0,
+    refused: sentence,
+  };
+}
+
+function liveSession(session: PeerStatus, isDynamic: boolean) {
+  const { routesAdvertised, negotiated, lastError, remote } = session;
+  return {
+    ...(isDynamic ? { peer: session.name } : {}),
+    ...(isDynamic && remote !== undefined ? { address: formatEndpoint(remote) } : {}),
+    state: session.state,
+    since: new Date(session.sinceMs).toISOString(),
+    routesSent: routesAdvertised.ipv4 + routesAdvertised.ipv6,
+    routesReceived: session.counters.routesReceived,
+    ...(negotiated === undefined
+      ? {}
+      : { holdSeconds: negotiated.holdTimeSeconds, asn: negotiated.peerAsn }),
+    ...(lastError === undefined ? {} : { lastError }),
+  };
+}
+
+function claimStatus(input: StatusInput, decision: ClaimDecision): ClaimStatus {
+  const { subject, gates, peers } = decision;
+  const { object, origin } = subject.claim;
+  const { name, bind } = object;
+  const own = claimGateList(gates).map((gate) => gateStatus(input, name, gate));
+  return {
+    address: formatAddress(object.address),
+    name,
+    ...(subject.pool === undefined ? {} : { pool: subject.pool.name }),
+    origin,
+    ...(bind === undefined ? {} : { interface: bind.interface }),
+    gates: own,
+    peers: peers.map((peer) => claimPeerStatus(input, { name, own, peer })),
+    ...(subject.departure === undefined ? {} : { leaving: true }),
+  };
+}
+
+function claimPeerStatus(
+  input: StatusInput,
+  about: {
+    readonly name: string;
+    readonly own: readonly GateStatus[];
+    readonly peer: PeerDecision;
+  },
+): ClaimPeerStatus {
+  const { name, own, peer } = about;
+  const allowed = gateStatus(input, `${name} ${peer.peer}`, peer.allowed);
+  return {
+    peer: peer.peer,
+    route: routeState(input, peer),
+    gates: own.map((gate) => (gate.name === 'allowed' ? allowed : gate)),
+    ...(peer.route === undefined ? {} : { attributes: formatAttributes(peer.route.attributes) }),
+  };
+}
+
+function routeState(
+  { sessions }: StatusInput,
+  { peer, route }: PeerDecision,
+): ClaimPeerStatus['route'] {
+  if (route === undefined) return 'none';
+  const isUp = sessions.some(
+    ({ name, state }) => state === 'established' && (name === peer || name.startsWith(`${peer}/`)),
+  );
+  if (!isUp) return 'waiting';
+  return route.isDraining ? 'draining' : 'up';
+}
+
+function formatAttributes(attributes: RouteAttributes): NonNullable<ClaimPeerStatus['attributes']> {
+  const {
+    communities = [],
+    largeCommunities = [],
+    prepend = 0,
+    med,
+    localPref,
+    nextHop,
+  } = attributes;
+  return {
+    ...(nextHop === undefined ? {} : { nextHop: formatAddress(nextHop) }),
+    communities: [
+      ...communities.map((value) => communityName(value) ?? formatCommunity(value)),
+      ...largeCommunities.map(formatLargeCommunity),
+    ],
+    prepend,
+    ...(med === undefined ? {} : { med }),
+    ...(localPref === undefined ? {} : { localPref }),
+  };
+}
+
+/** in the order in which people think of them */
+function claimGateList(gates: ClaimDecision['gates']): readonly Gate[] {
+  const { joined, assigned, healthy, bound, pooled, notDraining } = gates;
+  return [joined, assigned, healthy, bound, pooled, notDraining];
+}
+
+function gateStatus(
+  { history, view, timeOf }: StatusInput,
+  subject: string,
+  gate: Gate,
+): GateStatus {
+  return { ...gate, since: timeOf(history.peek(subject, gate.name) ?? view.nowMs) };
+}

@@ -1,0 +1,96 @@
+/**
+ * The last View on disk: documents, the drains that a person asked for, and the identifier we go by. Never a secret: a
+ * password is only where its file is. A restart reads it before its source has answered, and in place of documents that
+ * cannot be read any more; what the source says replaces it.
+ *
+ * Pure: text in, text out. It is our own file, but a disk may be full and a version old: whatever is not exactly right counts
+ * as no saved View at all.
+ */
+
+import type { DocumentFault, Documents, Sourced } from '../model/documents.ts';
+
+export interface SavedView {
+  readonly version: typeof SAVED_VERSION;
+  /** wall clock; how stale it is when it is read */
+  readonly savedAtMs: number;
+  readonly routerId: number;
+  readonly documents: Omit<Documents, 'faults'>;
+  readonly nodeDrain?: string;
+  /** claim name and reason */
+  readonly claimDrains: readonly (readonly [string, string])[];
+}
+
+export const SAVED_VERSION = 1;
+
+export function formatSavedView(saved: SavedView): string {
+  return `${JSON.stringify(saved)}\n`;
+}
+
+export function parseSavedView(text: string): SavedView | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+  return isSavedView(value) ? value : undefined;
+}
+
+/** Our own writer made the rest; the version stands for its shape. */
+function isSavedView(value: unknown): value is SavedView {
+  if (typeof value !== 'object' || value === null) return false;
+  const { version, savedAtMs, routerId, documents, claimDrains } = value as Partial<SavedView>;
+  return (
+    version === SAVED_VERSION &&
+    typeof savedAtMs === 'number' &&
+    typeof routerId === 'number' &&
+    Array.isArray(claimDrains) &&
+    [documents?.peers, documents?.pools, documents?.claims].every(Array.isArray)
+  );
+}
+
+/** Objects of a saved View that the source has not shown since: they stand in for what it cannot read. */
+export type Carried = Omit<Documents, 'faults'>;
+
+/**
+ * Documents that were good when they were saved and cannot be read now keep their last good form, as they would have without
+ * the restart. A fault that names its object stands for that one, a fault that does not for all of its file. What is not
+ * needed now is not carried any further: once the source has shown an object, its word counts.
+ */
+export function carriedOver(documents: Documents, carried: Carried): Carried {
+  const { faults } = documents;
+  const lost = <T extends { readonly name: string }>(
+    kind: string,
+    now: readonly Sourced<T>[],
+    before: readonly Sourced<T>[],
+  ): readonly Sourced<T>[] => {
+    const names = new Set(now.map(({ object }) => object.name));
+    return before.filter(
+      (one) => !names.has(one.object.name) && faults.some((fault) => standsFor(fault, kind, one)),
+    );
+  };
+  return {
+    peers: lost('BGPPeer', documents.peers, carried.peers),
+    pools: lost('IPPool', documents.pools, carried.pools),
+    claims: lost('IPClaim', documents.claims, carried.claims),
+  };
+}
+
+export function withCarried(documents: Documents, carried: Carried): Documents {
+  return {
+    peers: [...documents.peers, ...carried.peers],
+    pools: [...documents.pools, ...carried.pools],
+    claims: [...documents.claims, ...carried.claims],
+    faults: documents.faults,
+  };
+}
+
+function standsFor(
+  { file, subject }: DocumentFault,
+  kind: string,
+  { object, origin }: Sourced<{ readonly name: string }>,
+): boolean {
+  if (subject !== undefined) return subject === `${kind}/${object.name}`;
+  return origin === file || origin.startsWith(`${file}:`);
+}

@@ -1,0 +1,79 @@
+/**
+ * The View: everything an agent knows at one moment, as immutable data. `desired(view)` is a function of it alone, so any
+ * decision can be repeated from a saved View, and the fast-forward tests need no machine.
+ *
+ * What is not here has no say. Session states are missing on purpose: facts never change what is wanted. Times are
+ * monotonic milliseconds of the agent's clock, so a stepped wall clock moves nothing.
+ */
+
+import type { Documents, Sourced } from '../model/documents.ts';
+import type { IpClaim } from '../model/ip-claim.ts';
+import type { IpPool } from '../model/ip-pool.ts';
+import type { Labels } from '../model/labels.ts';
+
+export interface View {
+  readonly nowMs: number;
+  readonly node: NodeIdentity;
+  readonly documents: Documents;
+  readonly joined: Finding;
+  /** by claim name; a claim with checks that is missing here has not been asked yet */
+  readonly health: ReadonlyMap<string, Finding>;
+  /** by claim name, of claims with `bind` */
+  readonly bindings: ReadonlyMap<string, BindingFact>;
+  /** by address key: addresses of this machine that are not ours to give away, and the interface they are on */
+  readonly ownAddresses: ReadonlyMap<string, string>;
+  /** by peer name */
+  readonly passwords: ReadonlyMap<string, PasswordFact>;
+  readonly nodeDrain?: Drain;
+  /** by claim name */
+  readonly claimDrains: ReadonlyMap<string, Drain>;
+  /** by claim name: what a person took away, on its way out */
+  readonly departures: ReadonlyMap<string, Departure>;
+  readonly stale?: StaleFact;
+}
+
+export interface NodeIdentity {
+  readonly name: string;
+  readonly labels: Labels;
+  readonly routerId: number;
+  /** for peers that name no localASN */
+  readonly asn?: number;
+}
+
+/** The verdict of a check, or of several. */
+export interface Finding {
+  readonly isOpen: boolean;
+  readonly sentence: string;
+  readonly remedy?: string;
+}
+
+export type BindingFact =
+  | { readonly kind: 'present'; readonly sentence: string }
+  | { readonly kind: 'absent'; readonly sentence: string; readonly remedy?: string };
+
+export type PasswordFact =
+  | { readonly kind: 'ready'; readonly password: string }
+  | { readonly kind: 'missing'; readonly sentence: string };
+
+export interface Drain {
+  readonly sinceMs: number;
+  readonly reason: string;
+  /** wait this long instead of what the pool says */
+  readonly waitMs?: number;
+}
+
+/** A claim as it was announced last, after its documents stopped asking for it. */
+export interface Departure {
+  readonly claim: Sourced<IpClaim>;
+  readonly pool: IpPool;
+  readonly sinceMs: number;
+  readonly reason: string;
+}
+
+/** The documents come from a saved View; nothing has been heard from their source since. */
+export interface StaleFact {
+  readonly sinceMs: number;
+  /** monotonic time after which they no longer count */
+  readonly untilMs: number;
+  readonly sentence: string;
+}

@@ -1,0 +1,197 @@
+/**
+ * `herald agent`: builds the real clock, sockets, kernel tables and files, hands them to the agent, and stops it on a signal.
+ * The control socket comes first: it is what keeps a second agent off this machine.
+ */
+
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join, resolve } from 'node:path';
+import {
+  addressEquals,
+  type Endpoint,
+  type InterfaceAddresses,
+  NodeTcpTransport,
+  nodeClock,
+  nodeRandom,
+  parseAddress,
+  parseRouterId,
+  resolveLocalAddresses,
+  Speaker,
+} from 'bgp-ts';
+import { Agent } from '../agent/agent.ts';
+import { defaultRouterId } from '../agent/router-id.ts';
+import { SavedViewFile } from '../agent/saved-view-file.ts';
+import { nodeProbe } from '../checks/probe.ts';
+import { parseLabels, SETTINGS, type SettingTexts } from '../config/agent-settings.ts';
+import { joinCheckOf } from '../config/join-check.ts';
+import { readSettings, SettingError } from '../config/read-settings.ts';
+import { ControlServer } from '../control/server.ts';
+import type { AddressTable } from '../linux/address-table.ts';
+import { arpWarnings } from '../linux/arp-warnings.ts';
+import { RtnetlinkAddressTable } from '../linux/rtnetlink-address-table.ts';
+import { LOG_LEVELS, type Log } from '../log/log.ts';
+import { createPinoLog } from '../log/pino-log.ts';
+import { FilesSource } from '../sources/files/files-source.ts';
+import { type Command, UsageError, type World } from './command.ts';
+import { settingsHelp } from './settings-help.ts';
+
+const HELP = `usage: herald agent [--source files:DIR] [options]
+
+Keeps BGP sessions with the routers that the documents in DIR name (BGPPeer), and announces a host
+route for every claimed address (IPClaim, out of an IPPool) while this machine can serve it: after
+the join check has passed, while the claim's own checks pass, and once the address is on its
+interface where the claim asks for that. Changed files are taken up at once and disturb nothing else.
+
+On SIGTERM or SIGINT it drains (GRACEFUL_SHUTDOWN, the pool's wait), withdraws, takes addresses off
+their interfaces, sends Cease with a text and exits 0. A second signal ends it at once.
+
+It needs CAP_NET_ADMIN for addresses and, where a peer says \`listen: true\`, CAP_NET_BIND_SERVICE;
+it needs neither to announce routes. Look at it with herald status, routes and explain.
+
+Settings: a flag beats its environment variable, that beats the file of --config (YAML, by the
+names in docs/settings.md).
+
+${settingsHelp(SETTINGS)}
+  --config FILE             settings from a file (HERALD_CONFIG)
+  --help                    this text
+
+Exit status: 0 stopped by a signal, 1 it cannot run here (another agent, no right to its socket),
+2 wrong usage.
+
+Example
+  herald agent --source files:/etc/herald --asn 64512 \\
+    --join-check https://127.0.0.1:6443/readyz --join-ca /etc/kubernetes/pki/ca.crt
+`;
+
+const CLOSE_TIMEOUT_MS = 2000;
+const EXIT_FAILED = 1;
+
+export const agentCommand: Command = {
+  name: 'agent',
+  summary: 'announce claimed addresses while this machine can serve them',
+  help: HELP,
+  async run(args, world) {
+    const settings = readUserSettings(args, world);
+    const nodeName = settings.nodeName === '' ? hostname() : settings.nodeName;
+    const level = LOG_LEVELS.find((one) => one === settings.logLevel) ?? 'info';
+    const log = createPinoLog({ level, node: nodeName, destination: world.stdout });
+    return await runAgent({ settings, nodeName, log, world });
+  },
+};
+
+function readUserSettings(args: readonly string[], { env }: World): SettingTexts {
+  try {
+    const settings = readSettings({ args, env, readFile: (path) => readFileSync(path, 'utf8') });
+    joinCheckOf(settings);
+    return settings;
+  } catch (error) {
+    if (error instanceof SettingError) throw new UsageError(error.message);
+    throw error;
+  }
+}
+
+interface Running {
+  readonly settings: SettingTexts;
+  readonly nodeName: string;
+  readonly log: Log;
+  readonly world: World;
+}
+
+async function runAgent(running: Running): Promise<number> {
+  const { settings, log, world } = running;
+  const addresses = new RtnetlinkAddressTable({ ownedFile: join(settings.stateDir, 'addresses') });
+  const agent = createAgent(running, addresses);
+  const control = new ControlServer({
+    path: settings.socket,
+    status: () => agent.status(),
+    subscribe: (onChange) => agent.subscribe(onChange),
+    drain: (address, reason) => agent.drain(address, reason),
+    undrain: (address) => agent.undrain(address),
+  });
+  const opened = await control.start();
+  if (opened.kind !== 'listening') {
+    addresses.close();
+    world.stderr.write(`herald agent: ${opened.sentence}\n`);
+    return EXIT_FAILED;
+  }
+  const { directory, source } = filesOf(settings);
+  log.info('agent.start', { version: world.version, pid: world.pid, source }, 'starting');
+  agent.start();
+  const files = new FilesSource({
+    directory,
+    clock: nodeClock,
+    onChange: (documents) => agent.setDocuments(documents),
+  });
+  const stopped = new Promise<string>((settle) => world.onStopSignal(settle));
+  files.start();
+  const signal = await stopped;
+  files.stop();
+  await agent.stop(signal);
+  await control.stop();
+  return 0;
+}
+
+function filesOf(settings: SettingTexts): { readonly directory: string; readonly source: string } {
+  const directory = resolve(settings.source.slice('files:'.length));
+  return { directory, source: `files:${directory}` };
+}
+
+function createAgent({ settings, nodeName, log, world }: Running, addresses: AddressTable): Agent {
+  const speaker = createAgentSpeaker(addresses);
+  const listenAddress = parseAddress(settings.listenAddress);
+  const routerId = parseRouterId(settings.routerId);
+  const store = new SavedViewFile(join(settings.stateDir, 'view.json'), log);
+  return new Agent({
+    clock: nodeClock,
+    random: nodeRandom,
+    speaker,
+    listen: () => {
+      void speaker.listen({
+        port: Number(settings.listenPort),
+        ...(listenAddress === undefined ? {} : { address: listenAddress }),
+      });
+    },
+    addresses,
+    probe: nodeProbe,
+    readPassword: (path) => readFileSync(path, 'utf8'),
+    store,
+    log,
+    node: {
+      name: nodeName,
+      labels: { 'kubernetes.io/hostname': nodeName, ...parseLabels(settings.nodeLabels) },
+    },
+    ...(settings.asn === '' ? {} : { asn: Number(settings.asn) }),
+    routerId: routerId ?? defaultRouterId(nodeName, ipv4Addresses(addresses)),
+    isRouterIdFixed: routerId !== undefined,
+    joinCheck: joinCheckOf(settings),
+    maxStaleMs: Number(settings.maxStale) * 1000,
+    source: filesOf(settings).source,
+    version: world.version,
+    pid: world.pid,
+    warnings: (interfaces) =>
+      [...interfaces].flatMap((name) => arpWarnings(name, addresses.links())),
+  });
+}
+
+function ipv4Addresses(addresses: AddressTable) {
+  return addresses.list().flatMap(({ address }) => (address.family === 'ipv4' ? [address] : []));
+}
+
+/** A claimed address on the session's interface is no next hop: other nodes have it too. */
+function createAgentSpeaker(addresses: AddressTable): Speaker {
+  return new Speaker({
+    clock: nodeClock,
+    random: nodeRandom,
+    transport: new NodeTcpTransport({ closeTimeoutMs: CLOSE_TIMEOUT_MS }),
+    interfaceAddresses: (local) => withoutClaimed(local, addresses),
+  });
+}
+
+function withoutClaimed(local: Endpoint, addresses: AddressTable): InterfaceAddresses | undefined {
+  const found = resolveLocalAddresses(local.address, local.zone);
+  if (found === undefined) return undefined;
+  const claimed = addresses.list().filter(({ ours }) => ours);
+  const isFree = (address: Parameters<typeof addressEquals>[0]) =>
+    !claimed.some((known) => addressEquals(known.address, address));
+  return { ...found, ipv4: found.ipv4.filter(isFree), ipv6: found.ipv6.filter(isFree) };
+}

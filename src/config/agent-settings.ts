@@ -1,0 +1,238 @@
+/**
+ * The agent's settings: one table for flags, environment, the settings file and the documentation (docs/settings.md is made
+ * of it). Flags beat HERALD_* variables, those beat the file, that beats the default.
+ *
+ * Only the process is configured here. Peers, pools and claims are documents. Every value is kept as it was written and read
+ * by its row, so `5x` is refused and `010` is ten, from every source alike.
+ */
+
+import { parseAddress, parseRouterId } from 'bgp-ts';
+import { parseTarget } from '../checks/parse-target.ts';
+import { LOG_LEVELS } from '../log/log.ts';
+
+export interface SettingRow {
+  readonly flag: string;
+  /** what stands for the value in help texts */
+  readonly metavar: string;
+  /** empty = none, or found out at start */
+  readonly default: string;
+  readonly doc: string;
+  /** throws a sentence, without a subject, for a value that cannot be */
+  readonly check: (text: string) => void;
+}
+
+export const SETTINGS = {
+  source: row(
+    'source',
+    'files:DIR',
+    'files:/etc/herald',
+    source,
+    'where the documents are: a directory of YAML files',
+  ),
+  nodeName: row('node-name', 'NAME', '', anything, "this machine's name; default: its hostname"),
+  nodeLabels: row(
+    'node-labels',
+    'K=V,…',
+    '',
+    parseLabels,
+    "this machine's labels, for nodeSelectors; kubernetes.io/hostname is always among them",
+  ),
+  asn: row(
+    'asn',
+    'N',
+    '',
+    optional(wholeNumber(1, 0xfffffffe)),
+    'our AS number for peers that name no localASN',
+  ),
+  routerId: row(
+    'router-id',
+    'A.B.C.D',
+    '',
+    optional(routerId),
+    "BGP identifier; default: this machine's first IPv4 address, else one made of its name; kept over restarts",
+  ),
+  listenAddress: row(
+    'listen-address',
+    'ADDRESS',
+    '',
+    optional(address),
+    'address to accept sessions on, where a peer says `listen: true`; default: all',
+  ),
+  listenPort: row(
+    'listen-port',
+    'PORT',
+    '179',
+    wholeNumber(1, 65_535),
+    'port to accept sessions on, where a peer says `listen: true`',
+  ),
+  stateDir: row(
+    'state-dir',
+    'DIR',
+    '/var/lib/herald',
+    path,
+    'where the last View is saved (no secrets in it)',
+  ),
+  socket: row(
+    'socket',
+    'PATH',
+    '/run/herald/agent.sock',
+    path,
+    'the control socket, for `herald status` and its kin; one agent per socket',
+  ),
+  logLevel: row('log-level', 'LEVEL', 'info', oneOf(LOG_LEVELS), `one of ${LOG_LEVELS.join(', ')}`),
+  joinCheck: row(
+    'join-check',
+    'URL',
+    '',
+    joinCheck,
+    'what must answer before anything is announced: https://…, http://…, tcp://HOST:PORT, file:PATH, exec:COMMAND, or `none`',
+  ),
+  joinCa: row(
+    'join-ca',
+    'FILE',
+    '',
+    anything,
+    "PEM file of the authority that signed the join check's certificate; read at every attempt",
+  ),
+  joinPin: row(
+    'join-pin',
+    'SHA256',
+    '',
+    optional(pin),
+    "SHA-256 of the join check's certificate, in place of an authority",
+  ),
+  joinSuccesses: row(
+    'join-successes',
+    'K',
+    '2',
+    wholeNumber(1, 1000),
+    'answers in a row that open the gate',
+  ),
+  joinFailures: row(
+    'join-failures',
+    'K',
+    '3',
+    wholeNumber(1, 1000),
+    'failures in a row that close it',
+  ),
+  joinInterval: row(
+    'join-interval',
+    'SECONDS',
+    '1',
+    seconds(0.05),
+    'from one question to the next',
+  ),
+  joinTimeout: row('join-timeout', 'SECONDS', '1', seconds(0.05), 'how long an answer may take'),
+  joinSettle: row(
+    'join-settle',
+    'SECONDS',
+    '0',
+    seconds(0),
+    'how long the successes must have lasted',
+  ),
+  maxStale: row(
+    'max-stale',
+    'SECONDS',
+    '86400',
+    seconds(0),
+    'how long a saved View counts while its source cannot be read',
+  ),
+} as const satisfies Readonly<Record<string, SettingRow>>;
+
+export type SettingName = keyof typeof SETTINGS;
+
+/** Every setting as text that its row has accepted. */
+export type SettingTexts = Readonly<Record<SettingName, string>>;
+
+export function environmentName({ flag }: SettingRow): string {
+  return `HERALD_${flag.toUpperCase().replaceAll('-', '_')}`;
+}
+
+// biome-ignore lint/complexity/useMaxParams: a table row reads best as a row
+function row(
+  flag: string,
+  metavar: string,
+  fallback: string,
+  check: (text: string) => unknown,
+  doc: string,
+): SettingRow {
+  return { flag, metavar, default: fallback, check: (text) => void check(text), doc };
+}
+
+function anything(): void {
+  // every text will do
+}
+
+function optional(check: (text: string) => unknown): (text: string) => void {
+  return (text) => {
+    if (text !== '') check(text);
+  };
+}
+
+function source(text: string): void {
+  if (!/^files:./.test(text)) throw new Error('write files:DIR');
+}
+
+function path(text: string): void {
+  if (text === '') throw new Error('write a path');
+}
+
+function address(text: string): void {
+  if (parseAddress(text) === undefined) throw new Error('write an IPv4 or IPv6 address');
+}
+
+function routerId(text: string): void {
+  if ((parseRouterId(text) ?? 0) === 0) throw new Error('write it as an IPv4 address, not 0.0.0.0');
+}
+
+function pin(text: string): void {
+  if (parsePin(text) === undefined) throw new Error('write 64 hex digits; colons are fine');
+}
+
+function joinCheck(text: string): void {
+  if (text === '' || text === 'none') return;
+  // certificates are looked at together with it, in join-check.ts
+  const parsed = parseTarget(text, text.startsWith('https:') ? { caFile: 'any' } : {});
+  if (!parsed.ok) throw new Error(parsed.sentence);
+}
+
+function oneOf(values: readonly string[]): (text: string) => void {
+  return (text) => {
+    if (!values.includes(text)) throw new Error(`write one of ${values.join(', ')}`);
+  };
+}
+
+function wholeNumber(low: number, high: number): (text: string) => void {
+  return (text) => {
+    const number = Number(text);
+    if (!/^\d+$/.test(text) || number < low || number > high) {
+      throw new Error(`write a whole number from ${low} to ${high}`);
+    }
+  };
+}
+
+function seconds(low: number): (text: string) => void {
+  return (text) => {
+    if (!/^\d+(\.\d+)?$/.test(text) || Number(text) < low) {
+      throw new Error(`write a number of seconds, ${low} or more`);
+    }
+  };
+}
+
+/** `a=b,c=d`; throws a sentence */
+export function parseLabels(text: string): Readonly<Record<string, string>> {
+  const pairs = text.split(',').filter((part) => part.trim() !== '');
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const at = pair.indexOf('=');
+      if (at < 1) throw new Error(`'${pair}' is no label: write KEY=VALUE,KEY=VALUE`);
+      return [pair.slice(0, at).trim(), pair.slice(at + 1).trim()];
+    }),
+  );
+}
+
+/** as openssl prints it, or plain; undefined for what is no SHA-256 */
+export function parsePin(text: string): string | undefined {
+  const digits = text.replaceAll(':', '').toLowerCase();
+  return /^[0-9a-f]{64}$/.test(digits) ? digits : undefined;
+}
