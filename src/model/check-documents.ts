@@ -1,0 +1,99 @@
+/**
+ * What documents do to each other: pools that share addresses, peers that are the same session twice. Pure. Who stood before wins; of
+ * two that are new the older one, then the first by name, so that every node comes to the same answer from the same documents.
+ */
+
+import { formatAddress, formatPrefix } from 'bgp-ts';
+import { rangesOverlap } from './address-range.ts';
+import type { BgpPeer } from './bgp-peer.ts';
+import type { IpPool } from './ip-pool.ts';
+import type { LabelSelector } from './labels.ts';
+
+export interface Candidate<T> {
+  readonly object: T;
+  readonly createdMs: number;
+  /** in force in exactly this form already */
+  readonly isStanding: boolean;
+}
+
+/** An object that cannot be beside another one, and why. */
+export interface Conflict<T> {
+  readonly object: T;
+  readonly sentence: string;
+}
+
+export function checkPools(candidates: readonly Candidate<IpPool>[]): Conflict<IpPool>[] {
+  const accepted: IpPool[] = [];
+  const conflicts: Conflict<IpPool>[] = [];
+  for (const { object } of inOrder(candidates)) {
+    const sentence = overlap(object, accepted);
+    if (sentence === undefined) accepted.push(object);
+    else conflicts.push({ object, sentence });
+  }
+  return conflicts;
+}
+
+function overlap(pool: IpPool, others: readonly IpPool[]): string | undefined {
+  for (const other of others) {
+    for (const range of pool.ranges) {
+      const theirs = other.ranges.find((each) => rangesOverlap(each, range));
+      if (theirs === undefined) continue;
+      const what = `'${range.text}' overlaps '${theirs.text}' of IPPool/${other.name}`;
+      return `${what}; an address may be in one pool only, so change one of the two`;
+    }
+  }
+  return undefined;
+}
+
+export function checkPeers(candidates: readonly Candidate<BgpPeer>[]): Conflict<BgpPeer>[] {
+  const accepted = new Map<string, BgpPeer>();
+  const conflicts: Conflict<BgpPeer>[] = [];
+  for (const { object } of inOrder(candidates)) {
+    const key = sessionKey(object);
+    const other = accepted.get(key);
+    if (other === undefined) {
+      accepted.set(key, object);
+      continue;
+    }
+    const what = `it is the same session as BGPPeer/${other.name}`;
+    const how = 'remove one, or give them different address, port, sourceAddress or nodeSelector';
+    conflicts.push({ object, sentence: `${what}; ${how}` });
+  }
+  return conflicts;
+}
+
+/**
+ * Two peers with one key are one session on every node. With different node selectors they may be meant for different nodes, which
+ * only a node can tell.
+ */
+function sessionKey({
+  target,
+  port,
+  sourceAddress,
+  sourceInterface,
+  nodeSelector,
+}: BgpPeer): string {
+  const remote =
+    target.kind === 'range'
+      ? formatPrefix(target.range)
+      : `${formatAddress(target.address)}%${target.zone ?? ''}`;
+  const source = sourceAddress === undefined ? '' : formatAddress(sourceAddress);
+  return [remote, port, source, sourceInterface ?? '', selectorKey(nodeSelector)].join(' ');
+}
+
+function selectorKey(selector: LabelSelector | undefined): string {
+  const labels = Object.entries(selector?.matchLabels ?? {}).sort();
+  const expressions = (selector?.matchExpressions ?? []).map((each) => JSON.stringify(each)).sort();
+  return labels.length + expressions.length === 0 ? '' : JSON.stringify([labels, expressions]);
+}
+
+function inOrder<T extends { readonly name: string }>(
+  candidates: readonly Candidate<T>[],
+): Candidate<T>[] {
+  return candidates.toSorted(
+    (a, b) =>
+      Number(b.isStanding) - Number(a.isStanding) ||
+      a.createdMs - b.createdMs ||
+      (a.object.name < b.object.name ? -1 : 1),
+  );
+}

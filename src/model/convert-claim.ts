@@ -1,0 +1,130 @@
+/** An IPClaim document that has passed the schema → IpClaim. Says what a schema cannot. Pure. */
+
+import { type Address, isLinkLocal } from 'bgp-ts';
+import type { CheckSpec, CheckTarget } from './check-spec.ts';
+import { parseClaimName } from './claim-name.ts';
+import { NODE_FILTERS, PLACEMENT_MODES } from './convert-pool.ts';
+import { Fields } from './fields.ts';
+import type { ClaimService, IpClaim } from './ip-claim.ts';
+import type { Placement } from './ip-pool.ts';
+import { optional } from './optional.ts';
+import { type Converted, converted, type DocumentSource } from './refusal.ts';
+
+export function convertClaim(document: unknown, source: DocumentSource): Converted<IpClaim> {
+  return converted(() => claimOf(new Fields(document), source));
+}
+
+function claimOf(document: Fields, source: DocumentSource): IpClaim {
+  const metadata = document.object('metadata');
+  const spec = document.object('spec');
+  const withdrawn = spec.optionalObject('withdrawn');
+  const placement = spec.optionalObject('placement');
+  const bind = spec.optionalObject('bind');
+  return {
+    name: metadata.text('name'),
+    address: addressOf(metadata),
+    labels: metadata.labels('labels'),
+    ...optional('pool', spec.optionalText('pool')),
+    services: spec.objects('services').map(serviceOf),
+    ...optional('node', spec.optionalText('node')),
+    ...optional('withdrawn', withdrawn && { reason: withdrawn.text('reason') }),
+    ...optional('placement', placement && placementOf(placement)),
+    ...optional('bind', bind && { interface: bind.text('interface') }),
+    checks: spec.objects('checks').map((check) => checkOf(check, source)),
+  };
+}
+
+function addressOf(metadata: Fields): Address {
+  const name = metadata.text('name');
+  const address = parseClaimName(name);
+  if (address === undefined) {
+    throw metadata.refusal(
+      'name',
+      `'${name}' is not the address of a claim: IPv4 is written 192.0.2.7, IPv6 as eight groups of four lower-case hex digits joined by dashes`,
+    );
+  }
+  const why = noHostRoute(address);
+  if (why !== undefined) {
+    throw metadata.refusal('name', `${name} is ${why}, which no router takes; claim another`);
+  }
+  return address;
+}
+
+/** Why routers would drop a host route to it, or the hosts packets to it. */
+function noHostRoute(address: Address): string | undefined {
+  if (isLinkLocal(address)) return 'a link-local address';
+  if (address.family === 'ipv4') {
+    const first = address.bits >>> 24;
+    if (first === 0) return 'an address of "this network" (0.0.0.0/8)';
+    if (first === 127) return 'a loopback address';
+    return first >= 224 ? 'a multicast or reserved address' : undefined;
+  }
+  const { w0, w1, w2, w3 } = address;
+  if ((w0 | w1 | w2) === 0 && (w3 === 0 || w3 === 1)) return 'the unspecified or loopback address';
+  if (w0 === 0 && w1 === 0 && w2 === 0xffff) return 'an IPv4 address inside IPv6';
+  return w0 >>> 24 === 0xff ? 'a multicast address' : undefined;
+}
+
+function serviceOf(service: Fields): ClaimService {
+  return {
+    namespace: service.text('namespace'),
+    name: service.text('name'),
+    ...optional('uid', service.optionalText('uid')),
+    ...optional('healthCheckNodePort', service.optionalNumber('healthCheckNodePort')),
+  };
+}
+
+function placementOf(placement: Fields): Partial<Placement> {
+  return {
+    ...optional('mode', placement.optionalWord('mode', PLACEMENT_MODES)),
+    ...optional('nodeFilter', placement.optionalWord('nodeFilter', NODE_FILTERS)),
+    ...optional('prependStep', placement.optionalNumber('prependStep')),
+    ...optional('nodeSelector', placement.selector('nodeSelector')),
+  };
+}
+
+function checkOf(check: Fields, source: DocumentSource): CheckSpec {
+  const ms = (key: string) => Math.round(check.number(key) * 1000);
+  return {
+    target: targetOf(check, source),
+    intervalMs: ms('intervalSeconds'),
+    timeoutMs: ms('timeoutSeconds'),
+    successes: check.number('successes'),
+    failures: check.number('failures'),
+    settleMs: ms('settleSeconds'),
+  };
+}
+
+function targetOf(check: Fields, source: DocumentSource): CheckTarget {
+  const http = check.optionalObject('http');
+  if (http !== undefined) return httpOf(http);
+  const tcp = check.optionalObject('tcp');
+  if (tcp !== undefined) return { kind: 'tcp', host: tcp.text('host'), port: tcp.number('port') };
+  const file = check.optionalObject('file');
+  // from the API they would let whoever may write a claim run commands on every node
+  if (source === 'api') {
+    const key = file === undefined ? 'exec' : 'file';
+    throw check.refusal(
+      key,
+      `${key} checks are legal in documents from files only; use http or tcp`,
+    );
+  }
+  if (file !== undefined) return { kind: 'file', path: file.text('path') };
+  return { kind: 'exec', command: check.object('exec').texts('command') };
+}
+
+function httpOf(http: Fields): CheckTarget {
+  const url = http.text('url');
+  const parsed = URL.parse(url);
+  if (parsed === null || parsed.username !== '' || parsed.password !== '') {
+    const how = 'write one such as https://127.0.0.1:6443/readyz, with no user or password in it';
+    throw http.refusal('url', `'${url}' is not a URL that can be asked for; ${how}`);
+  }
+  const pin = http.optionalText('pinSHA256')?.replaceAll(':', '').toLowerCase();
+  return {
+    kind: 'http',
+    url,
+    ...optional('caFile', http.optionalText('caFile')),
+    ...optional('pin', pin),
+  };
+}

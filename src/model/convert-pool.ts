@@ -1,0 +1,86 @@
+/** An IPPool document that has passed the schema → IpPool. Says what a schema cannot. Pure. */
+
+import { type LargeCommunity, parseCommunity, parseLargeCommunity } from 'bgp-ts';
+import { parseAddressRange, rangesOverlap } from './address-range.ts';
+import { Fields } from './fields.ts';
+import type { AddressRange, Advertisement, IpPool, Placement } from './ip-pool.ts';
+import { optional } from './optional.ts';
+import { type Converted, converted, Refusal } from './refusal.ts';
+
+export const PLACEMENT_MODES = ['anycast', 'exclusive'] as const;
+export const NODE_FILTERS = ['fair', 'first-alive'] as const;
+
+export function convertPool(document: unknown): Converted<IpPool> {
+  return converted(() => poolOf(new Fields(document)));
+}
+
+function poolOf(document: Fields): IpPool {
+  const metadata = document.object('metadata');
+  const spec = document.object('spec');
+  const drain = spec.object('drain');
+  return {
+    name: metadata.text('name'),
+    labels: metadata.labels('labels'),
+    ranges: rangesOf(spec),
+    avoidFirstLast: spec.flag('avoidFirstLast'),
+    autoAssign: spec.flag('autoAssign'),
+    priority: spec.number('priority'),
+    placement: placementOf(spec.object('placement')),
+    advertisements: spec.objects('advertisements').map(advertisementOf),
+    drain: { on: drain.texts('on'), waitSeconds: drain.number('waitSeconds') },
+    notReady: spec.word('notReady', ['keep', 'withdraw']),
+  };
+}
+
+function rangesOf(spec: Fields): readonly AddressRange[] {
+  const ranges: AddressRange[] = [];
+  for (const [index, text] of spec.texts('addresses').entries()) {
+    const range = parseAddressRange(text);
+    const at = [...spec.path, 'addresses', index];
+    if (typeof range === 'string') throw new Refusal(at, range);
+    const other = ranges.find((each) => rangesOverlap(each, range));
+    if (other !== undefined) {
+      throw new Refusal(at, `'${text}' overlaps '${other.text}' of the same pool; remove one`);
+    }
+    ranges.push(range);
+  }
+  return ranges;
+}
+
+function placementOf(placement: Fields): Placement {
+  return {
+    mode: placement.word('mode', PLACEMENT_MODES),
+    nodeFilter: placement.word('nodeFilter', NODE_FILTERS),
+    prependStep: placement.number('prependStep'),
+    ...optional('nodeSelector', placement.selector('nodeSelector')),
+  };
+}
+
+function advertisementOf(entry: Fields): Advertisement {
+  if (entry.has('aggregationLength')) {
+    const why = 'aggregates are not announced by this version';
+    throw entry.refusal('aggregationLength', `${why}; remove it, and host routes are announced`);
+  }
+  const communities: number[] = [];
+  const largeCommunities: LargeCommunity[] = [];
+  for (const [index, text] of entry.texts('communities').entries()) {
+    const community = parseCommunity(text) ?? parseLargeCommunity(text);
+    if (community === undefined) {
+      const how = 'write 65000:100, 65000:1:2 or a well-known name such as no-export';
+      const at = [...entry.path, 'communities', index];
+      throw new Refusal(at, `'${text}' is not a community; ${how}`);
+    }
+    if (typeof community === 'number') communities.push(community);
+    else largeCommunities.push(community);
+  }
+  return {
+    ...optional('peerSelector', entry.selector('peerSelector')),
+    ...optional('nodeSelector', entry.selector('nodeSelector')),
+    communities,
+    largeCommunities,
+    ...optional('localPref', entry.optionalNumber('localPref')),
+    ...optional('med', entry.optionalNumber('med')),
+    ...optional('prepend', entry.optionalNumber('prepend')),
+    discardRoute: entry.flag('discardRoute'),
+  };
+}

@@ -1,0 +1,169 @@
+/**
+ * Reads the documents of a directory, and again only what has changed: a file whose inode, size and times are the same is not
+ * opened, a piece of a file whose text is the same is not parsed. Synchronous on purpose: a reading is of one moment, and these
+ * are small local files; the largest case (10,000 documents in one file) is a few milliseconds after the first time.
+ *
+ * Symbolic links are followed, so the swap of a ConfigMap mount (`..data`) shows as files with other inodes.
+ */
+
+import { type BigIntStats, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { findLine } from './find-line.ts';
+import { type DocumentResult, readPiece } from './read-document.ts';
+import { contentLine, splitDocuments } from './split-documents.ts';
+
+export type DirectoryReading =
+  | { readonly ok: true; readonly files: readonly FileReading[] }
+  | { readonly ok: false; readonly sentence: string };
+
+export type FileReading =
+  | { readonly ok: true; readonly name: string; readonly documents: readonly LocatedDocument[] }
+  | { readonly ok: false; readonly name: string; readonly sentence: string };
+
+export interface LocatedDocument {
+  readonly result: DocumentResult;
+  /** of the file, from 1: where the document begins; of what is wrong, where it is refused */
+  readonly line: number;
+}
+
+interface KnownFile {
+  readonly signature: string;
+  readonly reading: FileReading;
+  readonly pieces: ReadonlyMap<string, ReadPiece>;
+}
+
+/** the documents of a piece, with lines from the piece's own start */
+interface ReadPiece {
+  readonly documents: readonly LocatedDocument[];
+  /** documents whose line only a slower parser can tell */
+  readonly hasUnknownLines: boolean;
+}
+
+const MAX_FILE_BYTES = 64 * 1024 * 1024;
+const NO_PIECES: ReadonlyMap<string, ReadPiece> = new Map();
+
+export class DirectoryReader {
+  readonly #directory: string;
+  #files: ReadonlyMap<string, KnownFile> = new Map();
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /** True when a reading would find something else than the last one did. */
+  hasChanged(): boolean {
+    const names = this.#names();
+    if (!Array.isArray(names)) return true;
+    if (names.length !== this.#files.size) return true;
+    return names.some((name) => this.#files.get(name)?.signature !== signature(this.#stat(name)));
+  }
+
+  /** `changed` are the files to look at; without it all are. */
+  async read(changed?: ReadonlySet<string>): Promise<DirectoryReading> {
+    const names = this.#names();
+    if (!Array.isArray(names)) return { ok: false, sentence: names };
+    const files = new Map<string, KnownFile>();
+    for (const name of names) {
+      const known = this.#files.get(name);
+      const isKept = known !== undefined && changed !== undefined && !changed.has(name);
+      files.set(name, isKept ? known : await this.#file(name, known));
+    }
+    this.#files = files;
+    return { ok: true, files: [...files.values()].map(({ reading }) => reading) };
+  }
+
+  /** Names of documents, sorted; or why they cannot be listed. */
+  #names(): string[] | string {
+    try {
+      return readdirSync(this.#directory).filter(isDocumentName).sort();
+    } catch (error) {
+      return `the directory cannot be read (${reasonOf(error)}); create it or correct the path`;
+    }
+  }
+
+  #stat(name: string): BigIntStats | string {
+    try {
+      return statSync(join(this.#directory, name), { bigint: true });
+    } catch (error) {
+      return `the file cannot be read (${reasonOf(error)})`;
+    }
+  }
+
+  async #file(name: string, known: KnownFile | undefined): Promise<KnownFile> {
+    const stat = this.#stat(name);
+    const mark = signature(stat);
+    if (known?.signature === mark) return known;
+    const text = typeof stat === 'string' ? { sentence: stat } : this.#text(name, stat);
+    if (typeof text !== 'string') {
+      const reading = { ok: false, name, sentence: text.sentence } as const;
+      return { signature: mark, reading, pieces: known?.pieces ?? NO_PIECES };
+    }
+    return { signature: mark, ...(await readFile(name, text, known?.pieces ?? NO_PIECES)) };
+  }
+
+  #text(name: string, stat: BigIntStats): string | { readonly sentence: string } {
+    if (!stat.isFile()) return { sentence: 'this is not a file; move it elsewhere' };
+    if (stat.size > MAX_FILE_BYTES) return { sentence: 'the file is larger than 64 MB; split it' };
+    // what an editor leaves for a moment while it saves must not remove anything
+    if (stat.size === 0n) return { sentence: 'the file is empty; delete it if that is meant' };
+    try {
+      const bytes = readFileSync(join(this.#directory, name));
+      return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    } catch (error) {
+      if (error instanceof TypeError) return { sentence: 'the file is not UTF-8 text' };
+      return { sentence: `the file cannot be read (${reasonOf(error)})` };
+    }
+  }
+}
+
+async function readFile(
+  name: string,
+  text: string,
+  known: ReadonlyMap<string, ReadPiece>,
+): Promise<Omit<KnownFile, 'signature'>> {
+  const pieces = new Map<string, ReadPiece>();
+  const documents: LocatedDocument[] = [];
+  for (const piece of splitDocuments(text)) {
+    let read = pieces.get(piece.text) ?? known.get(piece.text) ?? readOnce(piece.text);
+    if (read.hasUnknownLines) read = await withLines(piece.text, read);
+    pieces.set(piece.text, read);
+    for (const { result, line } of read.documents) {
+      documents.push({ result, line: line + piece.line });
+    }
+  }
+  return { reading: { ok: true, name, documents }, pieces };
+}
+
+function readOnce(text: string): ReadPiece {
+  const start = contentLine(text);
+  const results = readPiece(text);
+  const documents = results.map((result) => {
+    return { result, line: result.ok ? start : (result.line ?? start) };
+  });
+  const hasUnknownLines = results.some((result) => !result.ok && result.path.length > 0);
+  return { documents, hasUnknownLines };
+}
+
+async function withLines(text: string, { documents }: ReadPiece): Promise<ReadPiece> {
+  const located = documents.map(async ({ result, line }) => {
+    if (result.ok || result.path.length === 0) return { result, line };
+    return { result, line: (await findLine(text, result.path)) ?? line };
+  });
+  return { documents: await Promise.all(located), hasUnknownLines: false };
+}
+
+/** Hidden files, editors' leftovers and everything else is not ours. */
+export function isDocumentName(name: string): boolean {
+  return !name.startsWith('.') && /\.(ya?ml|json)$/.test(name);
+}
+
+function signature(stat: BigIntStats | string): string {
+  if (typeof stat === 'string') return stat;
+  return [stat.dev, stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(' ');
+}
+
+/** ENOENT and its like; anything without such a code is our mistake */
+function reasonOf(error: unknown): string {
+  if (error instanceof Error && 'code' in error) return String(error.code);
+  throw error;
+}

@@ -1,0 +1,32 @@
+/**
+ * The line of a field in a piece of YAML. Only refused documents come here: `yaml` keeps positions, and is five times slower and
+ * larger than js-yaml, so it is loaded when the first document is refused.
+ */
+
+import type { DocumentPath } from '../../model/refusal.ts';
+
+/** The line within the piece, from 0; of the nearest field above where the path itself is not there. */
+export async function findLine(piece: string, path: DocumentPath): Promise<number | undefined> {
+  const { isMap, isScalar, LineCounter, parseDocument } = await import('yaml');
+  const lines = new LineCounter();
+  const document = parseDocument(piece, { lineCounter: lines, merge: true, uniqueKeys: false });
+  let offset: number | undefined;
+  for (let length = path.length; length > 0 && offset === undefined; length--) {
+    const parent: unknown = document.getIn(path.slice(0, length - 1), true);
+    const step = path[length - 1];
+    if (isMap(parent)) {
+      // the key's line: a value may begin far below it
+      const pair = parent.items.find(({ key }) => isScalar(key) && String(key.value) === step);
+      offset = rangeStart(pair?.key);
+    } else {
+      offset = rangeStart(document.getIn(path.slice(0, length), true));
+    }
+  }
+  return offset === undefined ? undefined : lines.linePos(offset).line - 1;
+}
+
+function rangeStart(node: unknown): number | undefined {
+  if (typeof node !== 'object' || node === null || !('range' in node)) return undefined;
+  const { range } = node;
+  return Array.isArray(range) && typeof range[0] === 'number' ? range[0] : undefined;
+}
