@@ -83,9 +83,14 @@ export class Knowledge {
     passwords.refresh(this.peers);
   }
 
-  /** The source was read. What people took away departs; `running` is what was decided last. */
+  /** The source has spoken. What people took away departs; `running` is what was decided last. */
   learn(documents: Documents, running: DesiredState, nowMs: number): void {
     const { passwords } = this.#options;
+    if (documents.isUnread === true && this.#documents !== undefined) {
+      // a source that cannot be read says nothing about what it would have said
+      this.#documents = { ...this.#documents, faults: documents.faults };
+      return;
+    }
     this.#carried = carriedOver(documents, this.#carried);
     this.#documents = withCarried(documents, this.#carried);
     this.#stale = undefined;
@@ -156,12 +161,12 @@ export class Knowledge {
   /** undefined while there is nothing worth saving */
   toSave(wallMs: number): SavedView | undefined {
     if (this.#documents === undefined || this.#stale !== undefined) return undefined;
-    const { faults: _faults, ...documents } = this.#documents;
+    const { peers, pools, claims } = this.#documents;
     return {
       version: SAVED_VERSION,
       savedAtMs: wallMs,
       routerId: this.#options.node.routerId,
-      documents,
+      documents: { peers, pools, claims },
       ...(this.#nodeDrain === undefined ? {} : { nodeDrain: this.#nodeDrain.reason }),
       claimDrains: [...this.#claimDrains].map(([name, { reason }]) => [name, reason] as const),
     };

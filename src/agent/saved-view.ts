@@ -14,7 +14,7 @@ export interface SavedView {
   /** wall clock; how stale it is when it is read */
   readonly savedAtMs: number;
   readonly routerId: number;
-  readonly documents: Omit<Documents, 'faults'>;
+  readonly documents: Omit<Documents, 'faults' | 'isUnread'>;
   readonly nodeDrain?: string;
   /** claim name and reason */
   readonly claimDrains: readonly (readonly [string, string])[];
@@ -51,7 +51,7 @@ function isSavedView(value: unknown): value is SavedView {
 }
 
 /** Objects of a saved View that the source has not shown since: they stand in for what it cannot read. */
-export type Carried = Omit<Documents, 'faults'>;
+export type Carried = Omit<Documents, 'faults' | 'isUnread'>;
 
 /**
  * Documents that were good when they were saved and cannot be read now keep their last good form, as they would have without
@@ -92,5 +92,7 @@ function standsFor(
   { object, origin }: Sourced<{ readonly name: string }>,
 ): boolean {
   if (subject !== undefined) return subject === `${kind}/${object.name}`;
-  return origin === file || origin.startsWith(`${file}:`);
+  // faults name the whole path, origins the file within the source
+  const [name = ''] = origin.split(':');
+  return file === name || file.endsWith(`/${name}`);
 }

@@ -123,7 +123,7 @@ async function runAgent(running: Running): Promise<number> {
     onChange: (documents) => agent.setDocuments(documents),
   });
   const stopped = new Promise<string>((settle) => world.onStopSignal(settle));
-  files.start();
+  await files.start();
   const signal = await stopped;
   files.stop();
   await agent.stop(signal);

@@ -16,6 +16,7 @@ const EXIT_USAGE = 2;
 const EXIT_BROKEN_PIPE = 141;
 
 const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
+  ['agent', async () => (await import('./agent.ts')).agentCommand],
   ['announce', async () => (await import('./announce.ts')).announceCommand],
   ['decode', async () => (await import('./decode.ts')).decodeCommand],
 ]);
@@ -115,10 +116,18 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 // the terminal is gone, or `2>&1 | head` has seen enough: no reason to drop a session, and nobody left to tell
 process.stderr.on('error', () => undefined);
 
-const { stdin, stdout, stderr } = process;
+const { stdin, stdout, stderr, env, pid } = process;
 const args = process.argv.slice(2);
 try {
-  process.exitCode = await main(args, { stdin, stdout, stderr, onStopSignal });
+  process.exitCode = await main(args, {
+    stdin,
+    stdout,
+    stderr,
+    env,
+    pid,
+    version: version(),
+    onStopSignal,
+  });
 } catch (error) {
   const sentence = usageSentence(error);
   if (sentence === undefined) throw error;

@@ -13,6 +13,8 @@ export interface Documents {
   readonly pools: readonly Sourced<IpPool>[];
   readonly claims: readonly Sourced<IpClaim>[];
   readonly faults: readonly DocumentFault[];
+  /** the source as a whole could not be read: what is here, if anything, is from before */
+  readonly isUnread?: boolean;
 }
 
 export interface Sourced<T> {

@@ -41,6 +41,8 @@ export interface LedgerInput {
 export interface LedgerResult {
   readonly ledger: Ledger;
   readonly faults: readonly DocumentFault[];
+  /** the directory itself could not be read */
+  readonly isUnread?: boolean;
 }
 
 export function updateLedger(input: LedgerInput): LedgerResult {
@@ -50,6 +52,7 @@ export function updateLedger(input: LedgerInput): LedgerResult {
     return {
       ledger: before,
       faults: [{ file: directory, sentence, keepsLastGood: before.size > 0 }],
+      isUnread: true,
     };
   }
   const merge = new Merge(input);
@@ -197,7 +200,7 @@ export function isSameResult(a: LedgerResult, b: LedgerResult): boolean {
   );
 }
 
-export function documentsOf({ ledger, faults }: LedgerResult): Documents {
+export function documentsOf({ ledger, faults, isUnread }: LedgerResult): Documents {
   const peers: Documents['peers'][number][] = [];
   const pools: Documents['pools'][number][] = [];
   const claims: Documents['claims'][number][] = [];
@@ -207,7 +210,7 @@ export function documentsOf({ ledger, faults }: LedgerResult): Documents {
     else if (content.kind === 'IPPool') pools.push(sourced(content.object, entry));
     else peers.push(sourced(content.object, entry));
   }
-  return { peers, pools, claims, faults };
+  return { peers, pools, claims, faults, ...(isUnread === true ? { isUnread } : {}) };
 }
 
 function sourced<T>(object: T, { file, line, createdMs }: LedgerEntry): Sourced<T> {
