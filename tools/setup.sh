@@ -20,7 +20,8 @@ usage: tools/setup.sh [--packages] [--routers] [--help]
 
 Installs what is missing, and nothing when nothing is missing:
   Debian packages  libatomic1 (the pinned Node needs it to run at all); bird2, frr, gobgpd, openbgpd,
-                   exabgp, tshark, iproute2, nftables, ethtool, procps (the interop tests need them)
+                   exabgp, tshark, iproute2, nftables, ethtool, procps (the interop tests need them);
+                   etcd-server, openssl (the standalone tests run a real API server)
   npm packages     npm ci, when node_modules is missing or does not belong to package-lock.json
 
 No router is started, now or at the next boot; a router that already ran before keeps running.
@@ -68,6 +69,8 @@ missing_lab_packages() {
   has exabgp || echo exabgp
   { has tshark && has dumpcap; } || echo tshark
   has ethtool || echo ethtool
+  has etcd || echo etcd-server
+  has openssl || echo openssl
   has sysctl || echo procps
 }
 
@@ -113,6 +116,7 @@ disable_at_boot() {
   for package in "$@"; do
     case $package in
       bird2) unit=bird ;;
+      etcd-server) unit=etcd ;;
       frr | gobgpd | openbgpd | exabgp) unit=$package ;;
       *) continue ;;
     esac
