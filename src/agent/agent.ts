@@ -92,6 +92,7 @@ export class Agent {
   #listenProblem: string | undefined;
   #stopping: Promise<void> | undefined;
   #isUnbinding = false;
+  #hasEnded = false;
 
   constructor(options: AgentOptions) {
     this.#options = options;
@@ -216,9 +217,11 @@ export class Agent {
     this.#refresh();
     while (this.#desired.claims.some(isAnnounced)) await this.#nextChange();
     await flushed(speaker, clock, FLUSH_DEADLINE_MS);
-    this.#binder.release(new Map());
-    this.#checks.stop();
+    // from here on nothing is decided any more: the kernel tells of our own removals, too
+    this.#hasEnded = true;
     this.#timers.cancelAll();
+    this.#checks.stop();
+    this.#binder.release(new Map());
     await speaker.stop({ kind: 'shutdown', text: `herald on ${node.name} stops: ${reason}` });
     addresses.close();
     log.info('agent.stop', { reason }, 'stopped');
@@ -240,6 +243,7 @@ export class Agent {
 
   /** Decide and make it so. */
   #refresh(): void {
+    if (this.#hasEnded) return;
     this.#timers.cancel('refresh');
     const knowledge = this.#knowledge;
     if (knowledge.documents === undefined) return;
@@ -345,13 +349,13 @@ export class Agent {
     this.#isUnbinding = true;
     void flushed(speaker, clock, FLUSH_DEADLINE_MS).then(() => {
       this.#isUnbinding = false;
-      this.#binder.release(this.#desired.bindings);
+      if (!this.#hasEnded) this.#binder.release(this.#desired.bindings);
     });
   }
 
   /** facts of one turn of the event loop are decided on once */
   #schedule(): void {
-    this.#timers.startOnce('refresh', 0, () => this.#refresh());
+    if (!this.#hasEnded) this.#timers.startOnce('refresh', 0, () => this.#refresh());
   }
 
   #notify(): void {
