@@ -58,6 +58,14 @@ coverage: setup ## the unit ring with branch coverage of the core; below the flo
 interop: setup build ## the rings with real routers and the scripted neighbour
 	@$(NODE) tools/rings.ts wire interop
 
+.PHONY: standalone
+standalone: setup build ## the ring of the agent without a cluster: real routers, kernel routes, clients (wants root)
+	@$(NODE) tools/rings.ts standalone
+
+.PHONY: demo
+demo: setup ## one router and three agents on this machine, and a story to look at; no root (BREAK=hold: a story that must fail)
+	@src/cli/herald demo $(if $(BREAK),--break $(BREAK)) $(DEMO)
+
 .PHONY: fuzz
 fuzz: setup ## 1,000,000 mutated messages through the decoder, time and memory bounded
 	@$(NODE) --expose-gc tools/fuzz.ts

@@ -56,11 +56,34 @@ const RINGS: readonly Ring[] = [
     limitMinutes: 15,
   },
   {
+    name: 'simulation',
+    summary:
+      'three agents and a router on one clock of their own, thousands of faults, planted bugs',
+    files: ['test/simulation/**/*.test.ts'],
+    timeoutMs: 300_000,
+    limitMinutes: 10,
+  },
+  {
     name: 'interop',
     summary: 'bird2, frr, gobgpd, openbgpd and exabgp in network namespaces',
     files: ['test/interop/**/*.test.ts'],
     timeoutMs: 120_000,
     limitMinutes: 40,
+  },
+  {
+    name: 'standalone',
+    summary:
+      'the agent without a cluster: real routers, kernel routes, packets and clients in namespaces',
+    files: ['test/standalone/**/*.test.ts'],
+    timeoutMs: 120_000,
+    limitMinutes: 40,
+  },
+  {
+    name: 'demo',
+    summary: 'make demo as anyone runs it, and its page in a browser',
+    files: ['test/demo/**/*.test.ts'],
+    timeoutMs: 180_000,
+    limitMinutes: 15,
   },
 ];
 
