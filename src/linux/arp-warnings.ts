@@ -11,8 +11,8 @@ import { readFileSync } from 'node:fs';
 import type { Link } from './link-message.ts';
 
 const SETTINGS = [
-  { name: 'arp_ignore', least: 1, trouble: 'answers ARP requests for addresses on' },
-  { name: 'arp_announce', least: 2, trouble: 'may ask by ARP in the name of addresses on' },
+  { name: 'arp_ignore', least: 1, trouble: 'would answer ARP requests for addresses on' },
+  { name: 'arp_announce', least: 2, trouble: 'may send ARP requests in the name of addresses on' },
 ] as const;
 
 const FOLDER = '/proc/sys/net/ipv4/conf';

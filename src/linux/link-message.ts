@@ -17,7 +17,7 @@ export const LinkMessageType = { add: 16, remove: 17, get: 18 } as const;
 
 const HEADER_OCTETS = 16;
 const Attribute = { name: 3, extendedMask: 29 } as const;
-/** Without counters a list is a third of the size: nodes have hundreds of interfaces. */
+/** leaves out the counters of IPv6, which the kernel would sum up over all processors for each interface */
 const SKIP_STATISTICS = 1 << 3;
 const Flag = { up: 0x1, loopback: 0x8, noArp: 0x80 } as const;
 

@@ -44,7 +44,8 @@ export interface NetlinkMessage {
   readonly body: Uint8Array;
 }
 
-const align = (length: number) => (length + 3) & ~3;
+/** Not by bits: a length of 2^31 or more would become negative. */
+const align = (length: number) => Math.ceil(length / 4) * 4;
 
 const viewOf = (bytes: Uint8Array) =>
   new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

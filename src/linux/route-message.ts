@@ -35,8 +35,9 @@ const Attribute = {
   table: 15,
   via: 18,
 } as const;
-const RouteType = { unicast: 1, unreachable: 7 } as const;
-const Scope = { universe: 0, link: 253 } as const;
+const RouteType = { any: 0, unicast: 1, unreachable: 7 } as const;
+/** `nowhere` matches every scope in a removal */
+const Scope = { universe: 0, link: 253, nowhere: 255 } as const;
 /** the table's number is in an attribute when it is over 255 */
 const TABLE_IN_ATTRIBUTE = 252;
 const CLONED = 0x200;
@@ -56,7 +57,7 @@ export interface RouteBody {
 }
 
 export function encodeRouteBody(route: RouteBody): Uint8Array {
-  const { prefix, hops, metric } = route;
+  const { prefix, hops } = route;
   const isOnLink = hops.length > 0 && hops.every((hop) => hop.gateway === undefined);
   return concat(
     header(prefix.family, {
@@ -66,10 +67,24 @@ export function encodeRouteBody(route: RouteBody): Uint8Array {
       scope: isOnLink && prefix.family === 'ipv4' ? Scope.link : Scope.universe,
       type: hops.length === 0 ? RouteType.unreachable : RouteType.unicast,
     }),
-    encodeAttribute(Attribute.destination, encodeAddress(prefixAddress(prefix))),
-    encodeAttribute(Attribute.table, uint32(route.table)),
-    encodeAttribute(Attribute.priority, uint32(metric)),
+    encodePlace(route),
     encodeHops(prefix.family, hops),
+  );
+}
+
+/** Whatever route of this protocol is at the place: of any kind, with any next hops. */
+export function encodeRouteRemoval(route: Omit<RouteBody, 'hops'>): Uint8Array {
+  const { prefix, table, protocol } = route;
+  const { length } = prefix;
+  const any = { scope: Scope.nowhere, type: RouteType.any };
+  return concat(header(prefix.family, { length, table, protocol, ...any }), encodePlace(route));
+}
+
+function encodePlace({ prefix, table, metric }: Omit<RouteBody, 'hops'>): Uint8Array {
+  return concat(
+    encodeAttribute(Attribute.destination, encodeAddress(prefixAddress(prefix))),
+    encodeAttribute(Attribute.table, uint32(table)),
+    encodeAttribute(Attribute.priority, uint32(metric)),
   );
 }
 

@@ -27,11 +27,14 @@ export interface KernelRoute {
 export interface RouteTable {
   /** Ours, as they are now. Throws a NetlinkError where the kernel cannot be asked. */
   list(): readonly KernelRoute[];
-  /** Makes this the route to its prefix, whatever of ours was there before; packets always find the one or the other. */
+  /**
+   * Makes this the route to its prefix, whatever of ours was there before; packets always find the one or the other. All next hops
+   * must be reachable, or the old route stays. Always `changed`: the kernel does not compare.
+   */
   replace(route: KernelRoute): Outcome;
   /** Where there is none of ours it is done already. */
   remove(prefix: Prefix): Outcome;
-  /** Removes all of ours, as at the start and the end; the first that fails is the outcome. */
+  /** Removes all of ours, as at the start and the end; if some fail, the first of them is the outcome. */
   clear(): Outcome;
   close(): void;
 }

@@ -5,10 +5,10 @@
  * says whose: ours from before is replaced, another's stays. The kernel has no "replace only if the protocol is mine", so a
  * route that somebody puts in the very place of ours while we run is taken for ours.
  *
- * The metric is 1024 unless said, so that a route of the administrator's (0 for IPv4) goes first.
+ * The metric is 2048 unless said: a route that the administrator adds without one (0 for IPv4, 1024 for IPv6) goes first.
  */
 
-import { formatPrefix, type Prefix, type PrefixKey, prefixKey } from 'bgp-ts';
+import { type Family, formatPrefix, type Prefix, type PrefixKey, prefixKey } from 'bgp-ts';
 import type { Outcome, Refused } from './address-table.ts';
 import { decodeLinkBody, encodeLinkList, LinkMessageType } from './link-message.ts';
 import { NetlinkError } from './netlink-calls.ts';
@@ -19,6 +19,7 @@ import {
   decodeRouteBody,
   encodeRouteBody,
   encodeRouteList,
+  encodeRouteRemoval,
   type RouteBody,
   type RouteHop,
   RouteMessageType,
@@ -36,8 +37,9 @@ export interface RtnetlinkRouteTableOptions {
   readonly metric?: number;
 }
 
-const DEFAULT_METRIC = 1024;
+const DEFAULT_METRIC = 2048;
 const ANY_PROTOCOL = 0;
+const FAMILIES = ['ipv4', 'ipv6'] as const;
 
 export class RtnetlinkRouteTable implements RouteTable {
   readonly #table: number;
@@ -85,9 +87,7 @@ export class RtnetlinkRouteTable implements RouteTable {
   remove(prefix: Prefix): Outcome {
     const doing = `cannot remove ${formatPrefix(prefix)} from table ${this.#table}`;
     try {
-      const body = encodeRouteBody(this.#body(prefix, []));
-      // Type "unspecified" and no next hop: whatever of ours is at this place.
-      body[7] = 0;
+      const body = encodeRouteRemoval(this.#body(prefix, []));
       this.#netlink.change({ type: RouteMessageType.remove, flags: 0, body });
       this.#ours().delete(prefixKey(prefix));
       return { kind: 'done', changed: true };
@@ -102,10 +102,10 @@ export class RtnetlinkRouteTable implements RouteTable {
 
   clear(): Outcome {
     let changed = false;
-    for (const { prefix } of this.#bodies(ROUTE_PROTOCOL)) {
-      const outcome = this.remove(prefix);
-      if (outcome.kind !== 'done') return outcome;
-      changed ||= outcome.changed;
+    for (const family of FAMILIES) {
+      const removed = this.#clearFamily(family);
+      if (removed.kind !== 'done') return removed;
+      changed ||= removed.changed;
     }
     return { kind: 'done', changed };
   }
@@ -113,6 +113,18 @@ export class RtnetlinkRouteTable implements RouteTable {
   close(): void {
     this.#netlink.close();
     this.#known = undefined;
+  }
+
+  #clearFamily(family: Family): Outcome {
+    let bodies: readonly RouteBody[];
+    try {
+      bodies = this.#bodiesOf(family, ROUTE_PROTOCOL);
+    } catch (error) {
+      return refusedBy(error, { doing: `cannot clear table ${this.#table}`, family });
+    }
+    const outcomes = bodies.map(({ prefix }) => this.remove(prefix));
+    const refused = outcomes.find((outcome) => outcome.kind !== 'done');
+    return refused ?? { kind: 'done', changed: outcomes.length > 0 };
   }
 
   #ours(): Set<PrefixKey> {
@@ -156,16 +168,17 @@ export class RtnetlinkRouteTable implements RouteTable {
     };
   }
 
-  /** What is at our table and metric; the kernel filters if it can. */
   #bodies(protocol: number): readonly RouteBody[] {
-    return (['ipv4', 'ipv6'] as const).flatMap((family) => {
-      const request = encodeRouteList(family, this.#table, protocol);
-      return this.#listOrNone(request)
-        .map(({ body }) => decodeRouteBody(body))
-        .filter((body) => body !== undefined)
-        .filter((body) => body.table === this.#table && body.metric === this.#metric)
-        .filter((body) => protocol === ANY_PROTOCOL || body.protocol === protocol);
-    });
+    return FAMILIES.flatMap((family) => this.#bodiesOf(family, protocol));
+  }
+
+  /** What is at our table and metric; the kernel filters if it can. */
+  #bodiesOf(family: Family, protocol: number): readonly RouteBody[] {
+    return this.#listOrNone(encodeRouteList(family, this.#table, protocol))
+      .map(({ body }) => decodeRouteBody(body))
+      .filter((body) => body !== undefined)
+      .filter((body) => body.table === this.#table && body.metric === this.#metric)
+      .filter((body) => protocol === ANY_PROTOCOL || body.protocol === protocol);
   }
 
   #listOrNone(request: Uint8Array) {

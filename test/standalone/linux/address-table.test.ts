@@ -225,7 +225,7 @@ describe('addresses in the kernel', function () {
       const warnings = await subject.ask<string[]>(ask);
       expect(warnings).to.have.length(2);
       expect(warnings[0]).to.equal(
-        'eth0 answers ARP requests for addresses on lo (arp_ignore is 0); write net.ipv4.conf.all.arp_ignore=1 ' +
+        'eth0 would answer ARP requests for addresses on lo (arp_ignore is 0); write net.ipv4.conf.all.arp_ignore=1 ' +
           'into /etc/sysctl.d/90-herald.conf and run sysctl --system',
       );
       await machine.host.exec('sysctl', ['-qw', 'net.ipv4.conf.all.arp_ignore=1']);
