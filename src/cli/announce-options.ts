@@ -8,16 +8,22 @@ import {
   type Ipv4Address,
   type Ipv6Address,
   isLinkLocal,
-  isUsableAsn,
   type LargeCommunity,
   parseAddress,
   parseCommunity,
   parseExtendedCommunity,
   parseLargeCommunity,
-  parseRouterId,
   type RouteAttributes,
 } from 'bgp-ts';
 import { UsageError } from './command.ts';
+import {
+  isHostAddress,
+  readAsn,
+  readHold,
+  readRouterId,
+  required,
+  wholeNumber,
+} from './option-values.ts';
 
 export interface AnnounceOptions {
   readonly peer: { readonly address: Address; readonly port: number; readonly zone?: string };
@@ -56,7 +62,6 @@ export interface AnnounceFlags {
   readonly json?: boolean | undefined;
 }
 
-const DEFAULT_HOLD_SECONDS = 9;
 const MAX_U32 = 0xffffffff;
 const MAX_PREPEND = 200;
 
@@ -97,11 +102,6 @@ export function announceOptions(
   };
 }
 
-function required(flag: string, value: string | undefined): string {
-  if (value === undefined) throw new UsageError(`${flag} is missing`);
-  return value;
-}
-
 /** ADDRESS, ADDRESS:PORT, [V6], [V6]:PORT; a link-local address carries its interface: fe80::1%eth0 */
 export function readPeer(text: string): AnnounceOptions['peer'] {
   const bracketed = /^\[([^\]]+)\](?::(\d+))?$/.exec(text);
@@ -133,37 +133,9 @@ function readAddress(flag: string, text: string): Address {
   return address;
 }
 
-/** neither unspecified nor multicast nor reserved: a router would take back each route behind such a next hop (RFC 4271 §6.3) */
-function isHostAddress(address: Address): boolean {
-  if (address.family === 'ipv4') {
-    const first = address.bits >>> 24;
-    return first > 0 && first < 224;
-  }
-  const { w0, w1, w2, w3 } = address;
-  return w0 >>> 24 !== 0xff && (w0 | w1 | w2 | w3) !== 0;
-}
-
-function readAsn(flag: string, text: string): number {
-  const asn = wholeNumber(text);
-  if (asn === undefined || !isUsableAsn(asn)) {
-    throw new UsageError(`${flag} '${text}' is not an AS number (1 to 4294967295)`);
-  }
-  return asn;
-}
-
 /** `external` = any but ours, `internal` = ours, learned from the neighbour's OPEN */
 function readPeerAsn(text: string): AnnounceOptions['peerAsn'] {
   return text === 'external' || text === 'internal' ? text : readAsn('--peer-asn', text);
-}
-
-function readRouterId(text: string): number {
-  const id = parseRouterId(text);
-  if (id === undefined || id === 0) {
-    throw new UsageError(
-      `--router-id '${text}' is not a BGP identifier (like 192.0.2.1, not 0.0.0.0)`,
-    );
-  }
-  return id;
 }
 
 function readNextHops(texts: readonly string[]): AnnounceOptions['nextHop'] {
@@ -215,16 +187,6 @@ function readCommunities(texts: readonly string[]): RouteAttributes {
   };
 }
 
-function readHold(text: string | undefined): number {
-  if (text === undefined) return DEFAULT_HOLD_SECONDS;
-  const hold = wholeNumber(text);
-  // RFC 4271 §4.2
-  if (hold === undefined || hold > 65535 || hold === 1 || hold === 2) {
-    throw new UsageError(`--hold '${text}' is not a hold time: 0 (none) or 3 to 65535 seconds`);
-  }
-  return hold;
-}
-
 function readPrepend(text: string): number {
   const count = wholeNumber(text);
   if (count === undefined || count > MAX_PREPEND) {
@@ -247,8 +209,4 @@ function readSeconds(flag: string, text: string): number {
     throw new UsageError(`${flag} '${text}' is not a time in seconds (more than 0, at most 86400)`);
   }
   return seconds;
-}
-
-function wholeNumber(text: string): number | undefined {
-  return /^\d{1,10}$/.test(text) ? Number(text) : undefined;
 }

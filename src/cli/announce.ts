@@ -3,25 +3,21 @@
  * stop, then withdraws them, says why it goes (Cease with a text) and exits 0.
  */
 
-import { isUtf8 } from 'node:buffer';
-import { readFileSync } from 'node:fs';
-import { networkInterfaces } from 'node:os';
 import { parseArgs } from 'node:util';
 import {
-  type Address,
   createSpeaker,
   ErrorCode,
   formatEndpoint,
-  nodeRandom,
   type PeerSettings,
   type Prefix,
-  parseAddress,
   type Route,
   type SpeakerEvent,
 } from 'bgp-ts';
 import { type AnnounceOptions, announceOptions } from './announce-options.ts';
 import { AnnounceReport } from './announce-report.ts';
 import { type Command, UsageError, type World } from './command.ts';
+import { defaultRouterId } from './default-router-id.ts';
+import { readBytes, readPassword } from './password-file.ts';
 import { type PrefixList, parsePrefixArguments, parsePrefixList } from './prefix-list.ts';
 
 const HELP = `usage: herald announce --peer ADDRESS[:PORT] --peer-asn N --asn N [options] PREFIX…
@@ -94,8 +90,6 @@ const FLAGS = {
 
 const PEER_NAME = 'peer';
 const PROGRESS_EVERY_MS = 1000;
-const MAX_KEY_OCTETS = 80;
-const CARRIAGE_RETURN = 0x0d;
 
 export const announceCommand: Command = {
   name: 'announce',
@@ -132,28 +126,6 @@ async function readAll(stream: NodeJS.ReadableStream): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-function readBytes(file: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    throw new UsageError(`cannot read ${file}: ${error instanceof Error ? error.message : error}`);
-  }
-}
-
-/** The kernel signs with the octets of the file; a text that is not UTF-8 would not come out of a string as it went in. */
-function readPassword(file: string): string {
-  const bytes = readBytes(file);
-  const end = bytes.indexOf('\n');
-  const line = bytes.subarray(0, end === -1 ? bytes.length : end);
-  const key = line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line;
-  if (key.length < 1 || key.length > MAX_KEY_OCTETS || !isUtf8(key)) {
-    throw new UsageError(
-      `the first line of ${file} must hold a key of 1 to ${MAX_KEY_OCTETS} octets, in UTF-8`,
-    );
-  }
-  return key.toString('utf8');
-}
-
 function peerSettings(options: AnnounceOptions): PeerSettings {
   const { peer, source } = options;
   return {
@@ -161,28 +133,13 @@ function peerSettings(options: AnnounceOptions): PeerSettings {
     ...peer,
     localAsn: options.asn,
     peerAsn: options.peerAsn,
-    routerId: options.routerId ?? defaultRouterId(options),
+    routerId: options.routerId ?? defaultRouterId(source),
     timers: { holdSeconds: options.holdSeconds, connectRetrySeconds: 2 },
     nextHop: { ...options.nextHop, ipv6LinkLocal: false },
     ...(source === undefined ? {} : { sourceAddress: source }),
     ...(options.passwordFile === undefined ? {} : { password: readPassword(options.passwordFile) }),
     ...(options.ttlSecurity ? { ttl: { kind: 'gtsm', hops: 1 } } : {}),
   };
-}
-
-/** the source address where it is IPv4, else an address of this machine, else any number but 0 (RFC 6286) */
-function defaultRouterId(options: AnnounceOptions): number {
-  const candidates =
-    options.source === undefined ? hostAddresses() : [options.source, ...hostAddresses()];
-  for (const address of candidates) if (address.family === 'ipv4') return address.bits >>> 0;
-  return 1 + Math.floor(nodeRandom.next() * 0xdfffffff);
-}
-
-/** addresses of this machine, loopback last */
-function hostAddresses(): readonly Address[] {
-  const entries = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
-  const sorted = entries.toSorted((a, b) => Number(a.internal) - Number(b.internal));
-  return sorted.flatMap((entry) => parseAddress(entry.address) ?? []);
 }
 
 async function announce(

@@ -1,0 +1,199 @@
+/**
+ * Keeps the kernel's table what the router's is: one multipath route per prefix, all next hops that are in use. What the kernel refuses
+ * is kept as a sentence and tried again each second, and at once when a link or an address changes; what the kernel dropped by
+ * itself (a link went down) or somebody removed is found by looking, then and every ten seconds.
+ *
+ * One next hop that cannot be reached does not cost the others: the route is installed with those that the kernel takes, and the
+ * rest is tried again without touching what works.
+ */
+
+import {
+  type Address,
+  addressKey,
+  type Clock,
+  formatAddress,
+  type Prefix,
+  type PrefixKey,
+  prefixKey,
+  type Timer,
+} from 'bgp-ts';
+import type { KernelNextHop, KernelRoute, RouteTable } from '../linux/route-table.ts';
+import type { RibRoute } from './rib.ts';
+
+export interface RouteSyncOptions {
+  readonly table: RouteTable;
+  readonly clock: Clock;
+  /** tells when a link or an address may have changed; the result ends it */
+  readonly watch: (onChange: () => void) => () => void;
+  /** a route has become what it should be, or why it has not; undefined = it is as it should be */
+  readonly onOutcome: (prefix: Prefix, nextHops: readonly Address[], problem?: string) => void;
+}
+
+const RETRY_MS = 1000;
+const CHECK_MS = 10_000;
+
+interface Wanted {
+  readonly prefix: Prefix;
+  /** each once */
+  readonly hops: ReadonlyMap<string, KernelNextHop>;
+  /** keys of those that the kernel has */
+  installed: ReadonlySet<string>;
+  problem?: string;
+}
+
+export class RouteSync {
+  readonly #options: RouteSyncOptions;
+  readonly #wanted = new Map<PrefixKey, Wanted>();
+  /** removed from what is wanted, but the kernel would not let go */
+  readonly #stuck = new Map<PrefixKey, Prefix>();
+  #timer: Timer | undefined;
+  #unwatch: (() => void) | undefined;
+
+  constructor(options: RouteSyncOptions) {
+    this.#options = options;
+  }
+
+  /** Removes what a crash left, then keeps watch. A sentence where the kernel does not let us. */
+  start(): string | undefined {
+    const outcome = this.#options.table.clear();
+    if (outcome.kind !== 'done') return outcome.sentence;
+    this.#unwatch = this.#options.watch(() => this.#check());
+    this.#plan();
+    return undefined;
+  }
+
+  /** Routes as they are now; one without a next hop in use goes. */
+  set(routes: readonly RibRoute[]): void {
+    for (const route of routes) this.#set(route);
+    this.#plan();
+  }
+
+  problem(prefix: Prefix): string | undefined {
+    return this.#wanted.get(prefixKey(prefix))?.problem;
+  }
+
+  /** Nothing of ours is left, or a sentence says why. Without a start nothing is touched. */
+  stop(): string | undefined {
+    this.#unwatch?.();
+    this.#timer?.cancel();
+    this.#wanted.clear();
+    this.#stuck.clear();
+    const { table } = this.#options;
+    // what a router that never started finds there may be another's that runs
+    const outcome = this.#unwatch === undefined ? undefined : table.clear();
+    table.close();
+    return outcome === undefined || outcome.kind === 'done' ? undefined : outcome.sentence;
+  }
+
+  #set({ prefix, nextHops }: RibRoute): void {
+    const key = prefixKey(prefix);
+    const hops = new Map<string, KernelNextHop>();
+    for (const { address, zone, best } of nextHops) {
+      const interfaceName = zone === undefined ? {} : { interface: zone };
+      if (best) hops.set(hopKey(address), { gateway: address, ...interfaceName });
+    }
+    const before = this.#wanted.get(key);
+    if (hops.size === 0) {
+      if (before === undefined) return;
+      this.#wanted.delete(key);
+      this.#remove(prefix);
+      return;
+    }
+    if (before !== undefined && hasSameKeys(before.hops, hops)) return;
+    this.#stuck.delete(key);
+    const wanted = { prefix, hops, installed: before?.installed ?? new Set<string>() };
+    this.#wanted.set(key, wanted);
+    this.#install(wanted);
+  }
+
+  #remove(prefix: Prefix): void {
+    const outcome = this.#options.table.remove(prefix);
+    const problem = outcome.kind === 'done' ? undefined : outcome.sentence;
+    if (problem === undefined) this.#stuck.delete(prefixKey(prefix));
+    else this.#stuck.set(prefixKey(prefix), prefix);
+    this.#options.onOutcome(prefix, [], problem);
+  }
+
+  /** All of them, else those that the kernel has and takes, one by one: what works is never taken away to try. */
+  #install(wanted: Wanted): void {
+    const { table } = this.#options;
+    const all = table.replace(routeOf(wanted, [...wanted.hops.keys()]));
+    if (all.kind === 'done') {
+      this.#note(wanted, [...wanted.hops.keys()], undefined);
+      return;
+    }
+    const kept = [...wanted.hops.keys()].filter((key) => wanted.installed.has(key));
+    const taken = [...kept];
+    let problem = all.sentence;
+    for (const key of wanted.hops.keys()) {
+      if (taken.includes(key) || wanted.hops.size === 1) continue;
+      const outcome = table.replace(routeOf(wanted, [...taken, key]));
+      if (outcome.kind === 'done') taken.push(key);
+      else problem = `${outcome.sentence} (next hop ${hopText(wanted.hops.get(key))})`;
+    }
+    if (taken.length === kept.length && kept.length < wanted.installed.size) {
+      // next hops that nobody announces any more are still there
+      if (kept.length > 0) table.replace(routeOf(wanted, kept));
+      else table.remove(wanted.prefix);
+    }
+    this.#note(wanted, taken, problem);
+  }
+
+  #note(wanted: Wanted, installed: readonly string[], problem: string | undefined): void {
+    const isNews =
+      wanted.problem !== problem ||
+      installed.length !== wanted.installed.size ||
+      installed.some((key) => !wanted.installed.has(key));
+    wanted.installed = new Set(installed);
+    if (problem === undefined) delete wanted.problem;
+    else wanted.problem = problem;
+    if (!isNews) return;
+    const gateways = installed.flatMap((key) => wanted.hops.get(key)?.gateway ?? []);
+    this.#options.onOutcome(wanted.prefix, gateways, problem);
+  }
+
+  /** What the kernel has is read anew, and put right where it differs. */
+  #check(): void {
+    const present = new Map<PrefixKey, ReadonlySet<string>>();
+    for (const { prefix, nextHops } of this.#options.table.list()) {
+      const keys = nextHops.flatMap(({ gateway }) => (gateway ? [hopKey(gateway)] : []));
+      present.set(prefixKey(prefix), new Set(keys));
+    }
+    for (const [key, wanted] of this.#wanted) {
+      wanted.installed = present.get(key) ?? new Set();
+      if (!hasSameKeys(wanted.hops, wanted.installed)) this.#install(wanted);
+    }
+    for (const prefix of [...this.#stuck.values()]) this.#remove(prefix);
+    this.#plan();
+  }
+
+  #plan(): void {
+    this.#timer?.cancel();
+    const hasProblem =
+      this.#stuck.size > 0 ||
+      [...this.#wanted.values()].some(({ problem }) => problem !== undefined);
+    const delayMs = hasProblem ? RETRY_MS : CHECK_MS;
+    this.#timer = this.#options.clock.startTimer(delayMs, () => this.#check());
+  }
+}
+
+function routeOf({ prefix, hops }: Wanted, keys: readonly string[]): KernelRoute {
+  return { prefix, nextHops: keys.flatMap((key) => hops.get(key) ?? []) };
+}
+
+function hopKey(address: Address): string {
+  return addressKey(address);
+}
+
+function hopText(hop: KernelNextHop | undefined): string {
+  return hop?.gateway === undefined ? 'none' : formatAddress(hop.gateway);
+}
+
+function hasSameKeys(
+  a: ReadonlyMap<string, unknown>,
+  b: ReadonlyMap<string, unknown> | ReadonlySet<string>,
+): boolean {
+  if (a.size !== b.size) return false;
+  for (const key of a.keys()) if (!b.has(key)) return false;
+  return true;
+}

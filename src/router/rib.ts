@@ -1,0 +1,247 @@
+/**
+ * What all neighbours have announced, and which next hops follow from it. Takes UPDATEs as they come, looks again only at the
+ * prefixes that they touch, and hands out those whose next hops are others than before. Pure: no clock, no socket; whether an
+ * address is our own is asked of the owner.
+ *
+ * An announcement replaces what its neighbour said before of that prefix, also where it cannot be used: a loop, or a next hop that
+ * leads nowhere (RFC 4271 §9.1.2, §5.1.3). Limits are not here: the speaker counts before it tells.
+ */
+
+import {
+  type Address,
+  addressEquals,
+  comparePrefix,
+  formatAddress,
+  formatPrefix,
+  isLinkLocal,
+  type Nlri,
+  type PathAttributes,
+  type Prefix,
+  type PrefixKey,
+  prefixKey,
+  type UpdateMessage,
+} from 'bgp-ts';
+import { compareTies, type Path, type PathPeer, pathOf, selectPaths } from './best-path.ts';
+
+export interface RibSettings {
+  readonly localAsn: number;
+  /** a next hop of ours would lead a packet round in a circle */
+  readonly isOwnAddress: (address: Address) => boolean;
+}
+
+export interface RibNextHop {
+  readonly address: Address;
+  /** interface, for a link-local address */
+  readonly zone?: string;
+  /** name of the neighbour that announced it */
+  readonly peer: string;
+  /** it is used; several are where they are equally good */
+  readonly best: boolean;
+}
+
+export interface RibRoute {
+  readonly prefix: Prefix;
+  /** those in use first, the best one before all; empty = the route is gone */
+  readonly nextHops: readonly RibNextHop[];
+}
+
+/** What a neighbour announced and we cannot use. */
+export interface RejectedRoutes {
+  readonly count: number;
+  /** why, of the last one */
+  readonly last?: string;
+}
+
+interface Neighbour {
+  readonly peer: PathPeer;
+  readonly prefixes: Map<PrefixKey, Prefix>;
+  rejected: RejectedRoutes;
+}
+
+interface Entry {
+  readonly prefix: Prefix;
+  readonly paths: Map<string, Path>;
+  shown: RibRoute;
+}
+
+const NOTHING: readonly RibNextHop[] = [];
+
+export class Rib {
+  readonly #settings: RibSettings;
+  readonly #neighbours = new Map<string, Neighbour>();
+  readonly #table = new Map<PrefixKey, Entry>();
+  /** prefixes that an UPDATE has touched since `changes()` was asked */
+  readonly #touched = new Set<PrefixKey>();
+
+  constructor(settings: RibSettings) {
+    this.#settings = settings;
+  }
+
+  /** A session begins, with nothing announced. */
+  up(peer: PathPeer): void {
+    this.down(peer.name);
+    this.#neighbours.set(peer.name, { peer, prefixes: new Map(), rejected: { count: 0 } });
+  }
+
+  /** A session is over, and its routes with it. */
+  down(name: string): void {
+    const neighbour = this.#neighbours.get(name);
+    if (neighbour === undefined) return;
+    this.#withdraw(neighbour, [...neighbour.prefixes.values()]);
+    this.#neighbours.delete(name);
+  }
+
+  /** What a neighbour that is not `up` says is not heard. */
+  update(name: string, { withdrawn, nlri, attributes }: UpdateMessage): void {
+    const neighbour = this.#neighbours.get(name);
+    if (neighbour === undefined) return;
+    const { mpReach, mpUnreach } = attributes;
+    this.#withdraw(neighbour, withdrawn);
+    if (mpUnreach?.kind === 'prefixes') this.#withdraw(neighbour, mpUnreach.withdrawn);
+    const { nextHop } = attributes;
+    this.#announce(neighbour, nlri, attributes, nextHop === undefined ? [] : [nextHop]);
+    if (mpReach?.kind === 'prefixes' && mpReach.safi === UNICAST) {
+      this.#announce(neighbour, mpReach.nlri, attributes, mpReach.nextHops);
+    }
+  }
+
+  withdraw(name: string, prefixes: readonly Prefix[]): void {
+    const neighbour = this.#neighbours.get(name);
+    if (neighbour !== undefined) this.#withdraw(neighbour, prefixes);
+  }
+
+  /** Routes whose next hops are others than when this was last asked, each as it is now. */
+  changes(): readonly RibRoute[] {
+    const changed: RibRoute[] = [];
+    for (const key of this.#touched) {
+      const entry = this.#table.get(key);
+      if (entry === undefined) continue;
+      const before = entry.shown.nextHops;
+      const nextHops = nextHopsOf([...entry.paths.values()]);
+      if (nextHops.length === 0) this.#table.delete(key);
+      if (areEqual(before, nextHops)) continue;
+      entry.shown = { prefix: entry.prefix, nextHops };
+      changed.push(entry.shown);
+    }
+    this.#touched.clear();
+    return changed;
+  }
+
+  /** As of the last `changes()`, in order of prefixes, IPv4 first. */
+  routes(): readonly RibRoute[] {
+    return [...this.#table.values()]
+      .map(({ shown }) => shown)
+      .filter(({ nextHops }) => nextHops.length > 0)
+      .toSorted((a, b) => comparePrefix(a.prefix, b.prefix));
+  }
+
+  /** how many routes of this neighbour are held */
+  count(name: string): number {
+    return this.#neighbours.get(name)?.prefixes.size ?? 0;
+  }
+
+  rejected(name: string): RejectedRoutes {
+    return this.#neighbours.get(name)?.rejected ?? { count: 0 };
+  }
+
+  #announce(
+    neighbour: Neighbour,
+    nlri: readonly Nlri[],
+    attributes: PathAttributes,
+    nextHops: readonly Address[],
+  ): void {
+    const [first] = nlri;
+    if (first === undefined) return;
+    const { peer } = neighbour;
+    const problem =
+      this.#loopProblem(attributes) ?? this.#nextHopProblem(first, nextHops, peer.zone);
+    const [nextHop] = nextHops;
+    if (problem !== undefined || nextHop === undefined) {
+      this.#withdraw(neighbour, nlri);
+      const last = `${formatPrefix(first)}: ${problem}`;
+      neighbour.rejected = { count: neighbour.rejected.count + nlri.length, last };
+      return;
+    }
+    const path = pathOf(peer, nextHop, attributes);
+    for (const each of nlri) this.#set(neighbour, each, path);
+  }
+
+  #loopProblem({ asPath }: PathAttributes): string | undefined {
+    const { localAsn } = this.#settings;
+    const isLoop = asPath?.some(({ asns }) => asns.includes(localAsn)) === true;
+    return isLoop ? `our AS ${localAsn} is in its path already` : undefined;
+  }
+
+  #nextHopProblem(
+    { family }: Prefix,
+    [nextHop]: readonly Address[],
+    zone: string | undefined,
+  ): string | undefined {
+    if (nextHop === undefined || isUnspecified(nextHop)) return 'it has no next hop';
+    const text = formatAddress(nextHop);
+    if (nextHop.family !== family) return `its next hop ${text} is of the other family`;
+    if (this.#settings.isOwnAddress(nextHop)) return `its next hop ${text} is our own address`;
+    if (isLinkLocal(nextHop) && family === 'ipv6' && zone === undefined) {
+      return `its next hop ${text} is link-local, and the session does not say on which interface`;
+    }
+    return undefined;
+  }
+
+  #set(neighbour: Neighbour, { pathId: _, ...prefix }: Nlri, path: Path): void {
+    const key = prefixKey(prefix);
+    let entry = this.#table.get(key);
+    if (entry === undefined) {
+      entry = { prefix, paths: new Map(), shown: { prefix, nextHops: NOTHING } };
+      this.#table.set(key, entry);
+    }
+    entry.paths.set(neighbour.peer.name, path);
+    neighbour.prefixes.set(key, prefix);
+    this.#touched.add(key);
+  }
+
+  #withdraw(neighbour: Neighbour, prefixes: readonly Prefix[]): void {
+    for (const prefix of prefixes) {
+      const key = prefixKey(prefix);
+      if (!neighbour.prefixes.delete(key)) continue;
+      this.#table.get(key)?.paths.delete(neighbour.peer.name);
+      this.#touched.add(key);
+    }
+  }
+}
+
+/** SAFI (RFC 4760 §6) */
+const UNICAST = 1;
+
+function nextHopsOf(paths: readonly Path[]): readonly RibNextHop[] {
+  const used = selectPaths(paths);
+  const rest = paths.filter((path) => !used.includes(path)).toSorted(compareTies);
+  return [
+    ...used.map((path) => nextHopOf(path, true)),
+    ...rest.map((path) => nextHopOf(path, false)),
+  ];
+}
+
+function nextHopOf({ nextHop: address, peer }: Path, best: boolean): RibNextHop {
+  const zone = isLinkLocal(address) && address.family === 'ipv6' ? peer.zone : undefined;
+  return { address, ...(zone === undefined ? {} : { zone }), peer: peer.name, best };
+}
+
+function areEqual(a: readonly RibNextHop[], b: readonly RibNextHop[]): boolean {
+  return a.length === b.length && a.every((each, at) => isSame(each, b[at]));
+}
+
+function isSame(a: RibNextHop, b: RibNextHop | undefined): boolean {
+  return (
+    b !== undefined &&
+    a.peer === b.peer &&
+    a.best === b.best &&
+    a.zone === b.zone &&
+    addressEquals(a.address, b.address)
+  );
+}
+
+function isUnspecified(address: Address): boolean {
+  return address.family === 'ipv4'
+    ? address.bits === 0
+    : (address.w0 | address.w1 | address.w2 | address.w3) === 0;
+}

@@ -1,0 +1,295 @@
+/** The table of all neighbours: what it takes, what it tells, and that a long way to a state gives the same as a short one. */
+
+import {
+  type Address,
+  address,
+  addressEquals,
+  formatAddress,
+  formatPrefix,
+  type PathAttributes,
+  parseCommunity,
+  prefix,
+  type UpdateMessage,
+} from 'bgp-ts';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { PathPeer } from '../../../src/router/best-path.ts';
+import { Rib, type RibRoute } from '../../../src/router/rib.ts';
+
+const OWN = [address('192.0.2.1'), address('2001:db8::1')];
+const SETTINGS = {
+  localAsn: 64500,
+  isOwnAddress: (one: Address) => OWN.some((own) => addressEquals(own, one)),
+};
+
+function peer(number: number, over: Partial<PathPeer> = {}): PathPeer {
+  return {
+    name: `p${number}`,
+    address: address(`192.0.2.${10 + number}`),
+    asn: 64512,
+    routerId: number,
+    isInternal: false,
+    ...over,
+  };
+}
+
+const ATTRIBUTES: PathAttributes = { origin: 'igp', asPath: [{ type: 'sequence', asns: [64512] }] };
+
+function announce(nextHop: string, texts: string[], over: PathAttributes = {}): UpdateMessage {
+  const hop = address(nextHop);
+  const nlri = texts.map((text) => prefix(text));
+  const [v4, v6] = (['ipv4', 'ipv6'] as const).map((family) =>
+    nlri.filter((each) => each.family === family),
+  );
+  const mpReach = {
+    kind: 'prefixes',
+    afi: 2,
+    safi: 1,
+    nextHops: [hop],
+    nlri: v6 ?? [],
+  } as const;
+  return {
+    kind: 'update',
+    withdrawn: [],
+    nlri: v4 ?? [],
+    attributes: {
+      ...ATTRIBUTES,
+      ...(hop.family === 'ipv4' ? { nextHop: hop } : {}),
+      ...((v6?.length ?? 0) === 0 ? {} : { mpReach }),
+      ...over,
+    },
+  };
+}
+
+function withdraw(...texts: string[]): UpdateMessage {
+  const all = texts.map((text) => prefix(text));
+  const withdrawn = all.filter(({ family }) => family === 'ipv4');
+  const v6 = all.filter(({ family }) => family === 'ipv6');
+  const mpUnreach = { kind: 'prefixes', afi: 2, safi: 1, withdrawn: v6 } as const;
+  return { kind: 'update', withdrawn, nlri: [], attributes: v6.length === 0 ? {} : { mpUnreach } };
+}
+
+/** `192.0.2.7/32: 192.0.2.11* 192.0.2.12`, a star for those in use */
+function text({ prefix: of, nextHops }: RibRoute): string {
+  const hops = nextHops.map((hop) => `${formatAddress(hop.address)}${hop.best ? '*' : ''}`);
+  return `${formatPrefix(of)}: ${hops.join(' ') || 'gone'}`;
+}
+
+const VIP = '198.51.100.7/32';
+
+describe('the table of routes', () => {
+  it('uses every equal path, tells each change once, and nothing that is as before', () => {
+    const rib = new Rib(SETTINGS);
+    for (const each of [1, 2, 3]) rib.up(peer(each));
+    rib.update('p1', announce('192.0.2.11', [VIP]));
+    rib.update('p2', announce('192.0.2.12', [VIP]));
+    expect(rib.changes().map(text)).to.deep.equal([`${VIP}: 192.0.2.11* 192.0.2.12*`]);
+    expect(rib.changes()).to.deep.equal([]);
+    rib.update('p2', announce('192.0.2.12', [VIP]));
+    expect(rib.changes(), 'the same again').to.deep.equal([]);
+    rib.update(
+      'p3',
+      announce('192.0.2.13', [VIP], { asPath: [{ type: 'sequence', asns: [1, 2] }] }),
+    );
+    expect(rib.changes().map(text)).to.deep.equal([`${VIP}: 192.0.2.11* 192.0.2.12* 192.0.2.13`]);
+    rib.update('p1', withdraw(VIP));
+    rib.down('p2');
+    expect(rib.changes().map(text)).to.deep.equal([`${VIP}: 192.0.2.13*`]);
+    rib.down('p3');
+    expect(rib.changes().map(text)).to.deep.equal([`${VIP}: gone`]);
+    expect(rib.routes()).to.deep.equal([]);
+  });
+
+  it('tells nothing of what came and went between two looks', () => {
+    const rib = new Rib(SETTINGS);
+    rib.up(peer(1));
+    rib.update('p1', announce('192.0.2.11', [VIP]));
+    rib.down('p1');
+    expect(rib.changes()).to.deep.equal([]);
+  });
+
+  it('moves away from a drained path, and stays on it where it is alone', () => {
+    const rib = new Rib(SETTINGS);
+    rib.up(peer(1));
+    rib.up(peer(2));
+    rib.update('p1', announce('192.0.2.11', [VIP]));
+    rib.update('p2', announce('192.0.2.12', [VIP]));
+    rib.changes();
+    const communities = [parseCommunity('graceful-shutdown') ?? 0];
+    rib.update('p1', announce('192.0.2.11', [VIP], { communities }));
+    expect(rib.changes().map(text)).to.deep.equal([`${VIP}: 192.0.2.12* 192.0.2.11`]);
+    rib.update('p2', withdraw(VIP));
+    expect(rib.changes().map(text)).to.deep.equal([`${VIP}: 192.0.2.11*`]);
+  });
+
+  it('keeps both families, ordered, with the next hop of each', () => {
+    const rib = new Rib(SETTINGS);
+    rib.up(peer(1));
+    rib.update('p1', announce('2001:db8::11', ['2001:db8:7::/64']));
+    rib.update('p1', announce('192.0.2.11', ['198.51.100.9/32', VIP]));
+    rib.changes();
+    expect(rib.routes().map(text)).to.deep.equal([
+      `${VIP}: 192.0.2.11*`,
+      '198.51.100.9/32: 192.0.2.11*',
+      '2001:db8:7::/64: 2001:db8::11*',
+    ]);
+    expect(rib.count('p1')).to.equal(3);
+    rib.update('p1', withdraw('2001:db8:7::/64', VIP));
+    expect(rib.changes().map(text).toSorted()).to.deep.equal([
+      `${VIP}: gone`,
+      '2001:db8:7::/64: gone',
+    ]);
+  });
+
+  const useless: readonly (readonly [string, UpdateMessage, RegExp])[] = [
+    [
+      'our AS in its path',
+      announce('192.0.2.11', [VIP], { asPath: [{ type: 'sequence', asns: [64512, 64500] }] }),
+      /our AS 64500/,
+    ],
+    ['our own address as next hop', announce('192.0.2.1', [VIP]), /192\.0\.2\.1 is our own/],
+    ['no next hop', announce('0.0.0.0', [VIP]), /no next hop/],
+    ['a next hop of the other family', announce('192.0.2.11', ['2001:db8:7::/64']), /other family/],
+    ['a link-local next hop from nowhere', announce('fe80::1', ['2001:db8:7::/64']), /link-local/],
+  ];
+  for (const [what, update, reason] of useless) {
+    it(`turns away ${what}, and with it what was announced before`, () => {
+      const rib = new Rib(SETTINGS);
+      rib.up(peer(1));
+      rib.update('p1', announce('192.0.2.11', [VIP]));
+      rib.update('p1', announce('2001:db8::11', ['2001:db8:7::/64']));
+      rib.changes();
+      rib.update('p1', update);
+      expect(rib.changes().map((route) => route.nextHops)).to.deep.equal([[]]);
+      expect(rib.rejected('p1').count).to.equal(1);
+      expect(rib.rejected('p1').last).to.match(reason);
+    });
+  }
+
+  it('takes a link-local next hop where the session names the interface', () => {
+    const rib = new Rib(SETTINGS);
+    rib.up(peer(1, { address: address('fe80::2'), zone: 'eth0' }));
+    rib.update('p1', announce('fe80::2', ['2001:db8:7::/64']));
+    expect(rib.changes()[0]?.nextHops[0]).to.deep.include({ zone: 'eth0', best: true });
+  });
+
+  it('hears nothing of neighbours that are not up, and starts a new session empty', () => {
+    const rib = new Rib(SETTINGS);
+    rib.update('p1', announce('192.0.2.11', [VIP]));
+    rib.up(peer(1));
+    rib.update('p1', announce('192.0.2.11', [VIP]));
+    rib.up(peer(1));
+    expect(rib.changes()).to.deep.equal([]);
+    rib.withdraw('p1', [prefix(VIP)]);
+    expect(rib.count('p1')).to.equal(0);
+  });
+
+  it('is the same by any way: incremental is from scratch', () => {
+    let choices = 0;
+    fc.assert(
+      fc.property(fc.array(STEP, { minLength: 5, maxLength: 60, size: 'max' }), (steps) => {
+        const run = new Run();
+        for (const step of steps) run.take(step);
+        run.look();
+        const now = run.rib.routes().map(text);
+        expect(now).to.deep.equal(run.fromScratch().routes().map(text));
+        const standing = [...run.told.values()].filter((each) => !each.endsWith('gone'));
+        expect(standing.toSorted(), 'what was told').to.deep.equal(now.toSorted());
+        choices += now.filter((each) => each.split('*').length > 2).length;
+      }),
+      { numRuns: 500 },
+    );
+    expect(choices, 'routes with several next hops in use').to.be.above(50);
+  });
+});
+
+const PREFIXES = ['198.51.100.1/32', '198.51.100.2/32', '2001:db8:1::/64'] as const;
+
+const [A, W, D, U, L] = ['announce', 'withdraw', 'down', 'up', 'look'] as const;
+const WHAT = [A, A, A, A, A, A, W, D, U, L] as const;
+
+const STEP = fc.record({
+  number: fc.integer({ min: 1, max: 4 }),
+  target: fc.constantFrom(...PREFIXES),
+  what: fc.constantFrom(...WHAT),
+  med: fc.constantFrom(0, 0, 0, 1),
+  length: fc.constantFrom(1, 1, 1, 2),
+  asn: fc.constantFrom(64512, 64512, 64513, 64500),
+  drained: fc.constantFrom(false, false, false, true),
+  isOwnHop: fc.constantFrom(false, false, false, true),
+});
+type Step = typeof STEP extends fc.Arbitrary<infer T> ? T : never;
+
+/** a table that is fed step by step, and beside it only the last word of each neighbour on each prefix */
+class Run {
+  readonly rib = new Rib(SETTINGS);
+  readonly told = new Map<string, string>();
+  readonly #last = new Map<number, Map<string, UpdateMessage>>();
+
+  constructor() {
+    for (const number of [1, 2, 3, 4]) this.#up(number);
+  }
+
+  take(step: Step): void {
+    const { number, target, what } = step;
+    switch (what) {
+      case 'up':
+        this.#up(number);
+        break;
+      case 'down':
+        this.rib.down(`p${number}`);
+        this.#last.delete(number);
+        break;
+      case 'withdraw':
+        this.rib.update(`p${number}`, withdraw(target));
+        this.#last.get(number)?.delete(target);
+        break;
+      case 'announce': {
+        const update = announcementOf(step);
+        this.rib.update(`p${number}`, update);
+        this.#last.get(number)?.set(target, update);
+        break;
+      }
+      case 'look':
+        this.look();
+        break;
+    }
+  }
+
+  look(): void {
+    for (const route of this.rib.changes()) {
+      const key = formatPrefix(route.prefix);
+      expect(this.told.get(key) ?? `${key}: gone`, 'told twice').to.not.equal(text(route));
+      this.told.set(key, text(route));
+    }
+  }
+
+  fromScratch(): Rib {
+    const rib = new Rib(SETTINGS);
+    for (const [number, words] of [...this.#last].toReversed()) {
+      rib.up(member(number));
+      for (const update of words.values()) rib.update(`p${number}`, update);
+    }
+    rib.changes();
+    return rib;
+  }
+
+  #up(number: number): void {
+    this.rib.up(member(number));
+    this.#last.set(number, new Map());
+  }
+}
+
+function member(number: number): PathPeer {
+  return peer(number, { isInternal: number === 4 });
+}
+
+function announcementOf({ number, target, med, length, asn, drained, isOwnHop }: Step) {
+  const host = isOwnHop ? 1 : 10 + number;
+  const hop = target.includes(':') ? `2001:db8::${host}` : `192.0.2.${host}`;
+  return announce(hop, [target], {
+    med,
+    asPath: [{ type: 'sequence', asns: Array(length).fill(asn) }],
+    communities: drained ? [parseCommunity('graceful-shutdown') ?? 0] : [],
+  });
+}
