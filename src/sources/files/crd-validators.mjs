@@ -313,7 +313,8 @@ export const RULES = {
   {
    "path": [],
    "rule": "(isIP(self.metadata.name) && !self.metadata.name.contains(':')) || self.metadata.name.matches('^([0-9a-f]{4}-){7}[0-9a-f]{4}$')",
-   "message": "metadata.name must be the address: IPv4 dotted (192.0.2.7), or IPv6 as eight groups of four lower-case hex digits joined by dashes (2001-0db8-0000-0000-0000-0000-0000-0007)."
+   "message": "metadata.name must be the address: IPv4 dotted (192.0.2.7), or IPv6 as eight groups of four lower-case hex digits joined by dashes (2001-0db8-0000-0000-0000-0000-0000-0007).",
+   "fieldPath": ".metadata.name"
   }
  ]
 };

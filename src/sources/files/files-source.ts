@@ -7,6 +7,7 @@
  */
 
 import { type FSWatcher, statSync, watch } from 'node:fs';
+import { basename } from 'node:path';
 import type { Clock, Timer } from 'bgp-ts';
 import type { Documents } from '../../model/documents.ts';
 import { DirectoryReader, isDocumentName } from './directory-reader.ts';
@@ -107,7 +108,11 @@ export class FilesSource {
     // a link beside the files (a ConfigMap's ..data) may stand for all of them
     if (name === null || name.startsWith('..')) this.#changed = undefined;
     else if (isDocumentName(name)) this.#changed?.add(name);
-    else return;
+    else {
+      // the directory itself was moved or removed: see what its path leads to now
+      if (name === basename(this.#options.directory)) this.#sweepIn(QUIET_MS);
+      return;
+    }
     this.#schedule();
   }
 
@@ -146,7 +151,11 @@ export class FilesSource {
 
   #scheduleSweep(lastTookMs: number): void {
     const usual = this.#watched === undefined ? ABSENT_SWEEP_MS : SWEEP_MS;
-    const waitMs = Math.max(usual, lastTookMs / SWEEP_SHARE);
+    this.#sweepIn(Math.max(usual, lastTookMs / SWEEP_SHARE));
+  }
+
+  #sweepIn(waitMs: number): void {
+    this.#sweepTimer?.cancel();
     this.#sweepTimer = this.#options.clock.startTimer(waitMs, () => this.#sweep());
   }
 

@@ -104,10 +104,10 @@ function kindComplaint(document: Json, known: Kind | undefined): Complaint | und
     const guess = nearest(String(kind), KINDS);
     const hint =
       guess === undefined ? `the kinds are ${KINDS.join(', ')}` : `did you mean '${guess}'?`;
-    return { path: ['kind'], sentence: `kind ${shown(kind)} is not known; ${hint}` };
+    return { path: ['kind'], sentence: `kind '${String(kind)}' is not known; ${hint}` };
   }
   if (apiVersion === API_VERSION) return undefined;
-  const what = apiVersion === undefined ? 'is missing' : `${shown(apiVersion)} is not known`;
+  const what = apiVersion === undefined ? 'is missing' : `'${String(apiVersion)}' is not known`;
   return { path: ['apiVersion'], sentence: `apiVersion ${what}; write ${API_VERSION}` };
 }
 

@@ -28,12 +28,12 @@ export function splitDocuments(text: string): Piece[] {
 
 /** The line within the piece, from 0, at which its content begins. */
 export function contentLine(piece: string): number {
-  const lines = piece.split('\n');
-  return Math.max(
-    0,
-    lines.findIndex((line) => !isEmpty(line)),
-  );
+  const lead = LEAD.exec(piece)?.[0] ?? '';
+  return lead.length === piece.length ? 0 : countLines(lead);
 }
+
+/** lines with nothing but markers, comments and blanks */
+const LEAD = /^(?:(?:---|\.\.\.)?[ \t\r]*(?:#[^\n]*)?\n)*/;
 
 function isDirectives(piece: string): boolean {
   return piece.startsWith('%') && piece.split('\n').every((line) => /^(%|\s*(#|$))/.test(line));
@@ -41,8 +41,8 @@ function isDirectives(piece: string): boolean {
 
 /** nothing but markers, comments and blanks */
 function isEmpty(piece: string): boolean {
-  // most pieces show at their second line that they are not
-  return /^(?:(?:---|\.\.\.)?[ \t\r]*(?:#[^\n]*)?(?:\n|$))*$/.test(piece);
+  const rest = piece.slice(LEAD.exec(piece)?.[0].length ?? 0);
+  return /^(?:---|\.\.\.)?[ \t\r]*(?:#.*)?$/.test(rest);
 }
 
 function countLines(text: string): number {
