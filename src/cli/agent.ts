@@ -99,6 +99,7 @@ interface Running {
 
 async function runAgent(running: Running): Promise<number> {
   const { settings, log, world } = running;
+  const stopped = new Promise<string>((settle) => world.onStopSignal(settle));
   const addresses = new RtnetlinkAddressTable({ ownedFile: join(settings.stateDir, 'addresses') });
   const agent = createAgent(running, addresses);
   const control = new ControlServer({
@@ -122,7 +123,6 @@ async function runAgent(running: Running): Promise<number> {
     clock: nodeClock,
     onChange: (documents) => agent.setDocuments(documents),
   });
-  const stopped = new Promise<string>((settle) => world.onStopSignal(settle));
   await files.start();
   const signal = await stopped;
   files.stop();

@@ -1,0 +1,134 @@
+/** Addresses on interfaces: there before the route, gone after it, put back, and never anybody else's. */
+
+import { expect } from 'chai';
+import { untilValue } from '../../support/poll.ts';
+import { skipWithoutStandalone } from '../support/require-standalone.ts';
+import { AgentLab, claim, NODE_ADDRESS, peer, pool } from './agent-lab.ts';
+
+const VIP = '198.51.100.10';
+const OTHER = '198.51.100.11';
+
+describe('standalone: bound addresses', function () {
+  this.timeout(60_000);
+  let lab: AgentLab;
+
+  before(async function () {
+    skipWithoutStandalone(this);
+    lab = await AgentLab.create('bind');
+  });
+  afterEach(async () => await lab?.reset());
+  after(async () => await lab?.destroy());
+
+  it('put on with the claim, taken off with it, and the session does not notice', async () => {
+    lab.write({
+      'peer.yaml': [peer()],
+      'pool.yaml': [pool()],
+      'claim.yaml': [claim(VIP, { bind: { interface: 'lo' } })],
+    });
+    lab.start();
+    await lab.established();
+    expect(await lab.addressesOn('lo')).to.not.include(VIP);
+    lab.ready(true);
+    await lab.announces([VIP]);
+    expect(await lab.addressesOn('lo')).to.include(VIP);
+    const before = await lab.uptime();
+    lab.remove('claim.yaml');
+    await lab.announces([]);
+    await lab.holdsNot('lo', VIP);
+    expect(await lab.uptime()).to.be.at.least(before);
+  });
+
+  it('removed by hand: back within a second, and the route never went', async () => {
+    lab.write({ 'all.yaml': [peer(), pool(), claim(VIP, { bind: { interface: 'lo' } })] });
+    lab.ready(true);
+    lab.start();
+    await lab.announces([VIP]);
+    for (let round = 0; round < 5; round += 1) {
+      await lab.node.ip(`address delete ${VIP}/32 dev lo`);
+      await lab.holds('lo', VIP, 1000);
+    }
+    await lab.announces([VIP]);
+  });
+
+  it('the join check fails: withdrawn and taken off; it passes again: back', async () => {
+    lab.write({ 'all.yaml': [peer(), pool(), claim(VIP, { bind: { interface: 'lo' } })] });
+    lab.ready(true);
+    lab.start();
+    await lab.announces([VIP]);
+    lab.ready(false);
+    await lab.announces([]);
+    await lab.holdsNot('lo', VIP);
+    lab.ready(true);
+    await lab.announces([VIP]);
+    expect(await lab.addressesOn('lo')).to.include(VIP);
+  });
+
+  it('addresses that we did not add are never touched', async () => {
+    await lab.node.ip(`address add ${OTHER}/32 dev lo`, 'address add 198.51.100.77/32 dev lo');
+    lab.write({
+      'all.yaml': [peer(), pool(), claim(VIP, { bind: { interface: 'lo' } })],
+      'other.yaml': [claim(OTHER, { bind: { interface: 'lo' } })],
+    });
+    lab.ready(true);
+    lab.start();
+    await lab.announces([VIP, OTHER]);
+    lab.remove('other.yaml');
+    await lab.announces([VIP]);
+    expect(await lab.agent.stop()).to.equal(0);
+    const left = await lab.addressesOn('lo');
+    expect(left).to.include(OTHER).and.to.include('198.51.100.77');
+    expect(left).to.not.include(VIP);
+  });
+
+  it('several addresses of one subnet do not depend on each other (three of them, the first removed)', async () => {
+    const all = ['198.51.100.20', '198.51.100.21', '198.51.100.22'];
+    const files = Object.fromEntries(
+      all.map((address) => [
+        `${address}.yaml`,
+        [claim(address, { bind: { interface: lab.device } })],
+      ]),
+    );
+    lab.write({ 'base.yaml': [peer(), pool()], ...files });
+    lab.ready(true);
+    lab.start();
+    await lab.announces(all);
+    lab.remove('198.51.100.20.yaml');
+    await lab.announces(all.slice(1));
+    await lab.holdsNot(lab.device, '198.51.100.20');
+    const left = await lab.addressesOn(lab.device);
+    expect(left).to.include.members([NODE_ADDRESS, ...all.slice(1)]);
+  });
+
+  it('says in its status when the machine would answer ARP for addresses on lo, and what to write', async () => {
+    lab.write({ 'all.yaml': [peer(), pool(), claim(VIP, { bind: { interface: 'lo' } })] });
+    lab.ready(true);
+    lab.start();
+    await lab.announces([VIP]);
+    const { warnings } = await lab.status();
+    expect(warnings.join('\n')).to.match(/arp_ignore.*sysctl/);
+    await lab.node.exec('sysctl', ['-q', '-w', 'net.ipv4.conf.all.arp_ignore=1']);
+    await lab.node.exec('sysctl', ['-q', '-w', 'net.ipv4.conf.all.arp_announce=2']);
+    await untilValue(
+      'no warning',
+      async () => (await lab.status()).warnings,
+      (all) => all.length === 0,
+    );
+  });
+
+  it('a missing interface: a sentence, the rest runs, and it works when the interface appears', async () => {
+    lab.write({
+      'all.yaml': [peer(), pool(), claim(VIP), claim(OTHER, { bind: { interface: 'late0' } })],
+    });
+    lab.ready(true);
+    lab.start();
+    await lab.announces([VIP]);
+    const { claims } = await lab.status();
+    const waiting = claims.find(({ address }) => address === OTHER);
+    expect(waiting?.gates.find(({ name }) => name === 'bound')?.sentence).to.contain('late0');
+    await lab.node.ip('link add late0 type veth peer name late1', 'link set late0 up');
+    await lab.announces([VIP, OTHER]);
+    expect(await lab.addressesOn('late0')).to.include(OTHER);
+    await lab.node.ip('link delete late0');
+    await lab.announces([VIP]);
+  });
+});

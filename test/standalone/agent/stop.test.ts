@@ -1,0 +1,116 @@
+/** How an agent leaves: in which order, how fast when told twice, and what a crash leaves behind. */
+
+import { expect } from 'chai';
+import { startCapture } from '../../support/capture.ts';
+import { untilValue } from '../../support/poll.ts';
+import { skipWithoutStandalone } from '../support/require-standalone.ts';
+import { AgentLab, claim, peer, pool } from './agent-lab.ts';
+
+const VIP = '198.51.100.10';
+
+describe('standalone: how an agent leaves', function () {
+  this.timeout(60_000);
+  let lab: AgentLab;
+
+  before(async function () {
+    skipWithoutStandalone(this);
+    lab = await AgentLab.create('stop');
+  });
+  afterEach(async () => await lab?.reset());
+  after(async () => await lab?.destroy());
+
+  async function serving(waitSeconds: number): Promise<void> {
+    lab.write({
+      'all.yaml': [
+        peer(),
+        pool({ drain: { waitSeconds } }),
+        claim(VIP, { bind: { interface: 'lo' } }),
+      ],
+    });
+    lab.ready(true);
+    lab.start();
+    await lab.announces([VIP]);
+    await lab.holds('lo', VIP);
+  }
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    it(`${signal}: GRACEFUL_SHUTDOWN, wait, withdraw, unbind, Cease with a text, exit 0, in that order`, async () => {
+      const capture = await startCapture(lab.routerHost, lab.routerDevice);
+      await serving(1);
+      lab.agent.signal(signal);
+      const status = await lab.agent.ended;
+      expect(status).to.equal(0);
+      expect(await lab.addressesOn('lo')).to.not.include(VIP);
+      await lab.announces([]);
+      const fields = [
+        'frame.time_epoch',
+        'bgp.update.path_attribute.community_wellknown',
+        'bgp.update.withdrawn_routes.length',
+        'bgp.notify.minor_error_cease',
+        'bgp.notify.communication',
+      ] as const;
+      const frames = await capture.frames('bgp.type == 2 || bgp.type == 3', [...fields]);
+      await capture.stop();
+      const said = frames.map((frame) => ({
+        at: Number(frame['frame.time_epoch']),
+        isShutdown: frame['bgp.update.path_attribute.community_wellknown'].length > 0,
+        isWithdraw: /[1-9]/.test(frame['bgp.update.withdrawn_routes.length']),
+        isCease: frame['bgp.notify.minor_error_cease'] === '2',
+        text: frame['bgp.notify.communication'],
+      }));
+      const marked = said.findIndex(({ isShutdown }) => isShutdown);
+      const withdrawn = said.findIndex(({ isWithdraw }) => isWithdraw);
+      const ceased = said.findIndex(({ isCease }) => isCease);
+      expect([marked, withdrawn, ceased], JSON.stringify(frames)).to.satisfy(
+        ([a = -1, b = -1, c = -1]: number[]) => a >= 0 && a < b && b <= c,
+      );
+      const waited = (said[withdrawn]?.at ?? 0) - (said[marked]?.at ?? 0);
+      expect(waited).to.be.within(0.9, 1.6);
+      expect(said[ceased]?.text).to.contain(signal);
+    });
+  }
+
+  it('a second signal ends it at once, in the middle of the wait', async () => {
+    await serving(30);
+    lab.agent.signal('SIGTERM');
+    // the wait has begun when the router has seen the community
+    await lab.announces([VIP]);
+    const started = performance.now();
+    lab.agent.signal('SIGTERM');
+    expect(await lab.agent.ended).to.equal(143);
+    expect(performance.now() - started).to.be.below(1000);
+    await lab.announces([]);
+  });
+
+  it('does not wait when no neighbour is there to hear it', async () => {
+    lab.write({
+      'all.yaml': [
+        peer({ address: '10.50.0.99' }),
+        pool({ drain: { waitSeconds: 30 } }),
+        claim(VIP),
+      ],
+    });
+    lab.ready(true);
+    lab.start();
+    await untilValue(
+      'the agent answers',
+      () => lab.status(),
+      () => true,
+    );
+    const started = performance.now();
+    expect(await lab.agent.stop(20_000)).to.equal(0);
+    expect(performance.now() - started).to.be.below(5000);
+  });
+
+  it('what a kill -9 leaves on an interface is cleaned by the next start, even if it never joins', async () => {
+    await serving(0);
+    await lab.agent.kill();
+    await lab.announces([]);
+    expect(await lab.addressesOn('lo')).to.include(VIP);
+    lab.ready(false);
+    lab.start();
+    await lab.holdsNot('lo', VIP);
+    await lab.established();
+    await lab.announces([]);
+  });
+});
