@@ -1,0 +1,256 @@
+/** The router among speakers on the in-memory network: sessions in, routes out, the kernel beside it. */
+
+import {
+  type Address,
+  address,
+  formatPrefix,
+  MemoryNetwork,
+  type PeerSettings,
+  parseCommunity,
+  prefix,
+  type RouteAttributes,
+  Speaker,
+  type Transport,
+} from 'bgp-ts';
+import { expect } from 'chai';
+import type { RouterEvent } from '../../../src/router/events.ts';
+import { Router, RouterError, type RouterSettings } from '../../../src/router/router.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { MemoryRouteTable } from '../../support/memory-route-table.ts';
+import { SeededRandom } from '../../support/seeded-random.ts';
+
+const ROUTER = address('192.0.2.1');
+const VIP = '198.51.100.7/32';
+const VIP6 = '2001:db8:7::7/128';
+const DRAINED: RouteAttributes = { communities: [parseCommunity('graceful-shutdown') ?? 0] };
+
+class Lab {
+  readonly clock = new ManualClock();
+  readonly network = new MemoryNetwork({ clock: this.clock, latencyMs: 1 });
+  readonly kernel = new MemoryRouteTable();
+  readonly events: RouterEvent[] = [];
+  readonly #hosts = new Map<string, Transport>();
+
+  host(text: string): Transport {
+    const host = this.#hosts.get(text) ?? this.network.host(address(text));
+    this.#hosts.set(text, host);
+    return host;
+  }
+
+  async run(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 5) {
+      this.clock.advance(5);
+      for (let turn = 0; turn < 3; turn++) await Promise.resolve();
+    }
+  }
+
+  router(over: Partial<RouterSettings> = {}): Router {
+    const settings: RouterSettings = {
+      listen: { port: 179 },
+      asn: 64500,
+      routerId: 1,
+      neighborRanges: [prefix('192.0.2.0/24')],
+      neighborAsn: 'external',
+      holdSeconds: 9,
+      ...over,
+    };
+    const router = new Router(settings, {
+      clock: this.clock,
+      createSpeaker: (listen) => this.#speaker('192.0.2.1', { listen }),
+      isOwnAddress: () => false,
+      kernel: { table: this.kernel, watch: () => () => undefined },
+    });
+    router.subscribe((event) => this.events.push(event));
+    return router;
+  }
+
+  node(own: string, over: Partial<PeerSettings> = {}): Speaker {
+    const number = Number(own.split('.').at(-1));
+    const speaker = this.#speaker(own, {});
+    const settings: PeerSettings = {
+      name: 'router',
+      address: ROUTER,
+      localAsn: 64512,
+      peerAsn: 64500,
+      routerId: number,
+      nextHop: { ipv6: v6(`2001:db8::${number}`) },
+      ...over,
+    };
+    nodes.set(speaker, settings);
+    return speaker;
+  }
+
+  of<K extends RouterEvent['kind']>(kind: K): (RouterEvent & { kind: K })[] {
+    return this.events.filter((event): event is RouterEvent & { kind: K } => event.kind === kind);
+  }
+
+  #speaker(own: string, more: { listen?: { port: number } }): Speaker {
+    return new Speaker({
+      clock: this.clock,
+      random: new SeededRandom(3),
+      transport: this.host(own),
+      interfaceAddresses: () => undefined,
+      ...more,
+    });
+  }
+}
+
+const nodes = new Map<Speaker, PeerSettings>();
+
+function announce(node: Speaker, texts: readonly string[], attributes: RouteAttributes = {}): void {
+  const settings = nodes.get(node);
+  if (settings === undefined) throw new Error('not a node');
+  const routes = texts.map((text) => ({ prefix: prefix(text), attributes }));
+  node.apply({ peers: [{ settings, routes }] });
+}
+
+function v6(text: string): Address & { family: 'ipv6' } {
+  const parsed = address(text);
+  if (parsed.family !== 'ipv6') throw new Error(text);
+  return parsed;
+}
+
+/** `198.51.100.7/32: 192.0.2.11* 192.0.2.12`, a star for those in use */
+function table(router: Router): string[] {
+  return router
+    .routes()
+    .map(({ prefix: to, nextHops }) =>
+      [`${to}:`, ...nextHops.map((hop) => `${hop.address}${hop.best ? '*' : ''}`)].join(' '),
+    );
+}
+
+describe('the router', () => {
+  it('shares between neighbours, in both families, and tells and installs it', async () => {
+    const lab = new Lab();
+    const router = lab.router();
+    expect((await router.start()).port).to.equal(179);
+    for (const own of ['192.0.2.11', '192.0.2.12']) announce(lab.node(own), [VIP, VIP6]);
+    await lab.run(100);
+    expect(table(router)).to.deep.equal([
+      `${VIP}: 192.0.2.11* 192.0.2.12*`,
+      `${VIP6}: 2001:db8::11* 2001:db8::12*`,
+    ]);
+    expect(router.routes()[0]).to.deep.equal({
+      prefix: VIP,
+      nextHops: [
+        { address: '192.0.2.11', peer: '192.0.2.11', best: true },
+        { address: '192.0.2.12', peer: '192.0.2.12', best: true },
+      ],
+    });
+    expect(lab.kernel.table).to.deep.equal({
+      [VIP]: ['192.0.2.11', '192.0.2.12'],
+      [VIP6]: ['2001:db8::11', '2001:db8::12'],
+    });
+    expect(lab.of('peer-up')).to.deep.equal([
+      { kind: 'peer-up', peer: '192.0.2.11', asn: 64512 },
+      { kind: 'peer-up', peer: '192.0.2.12', asn: 64512 },
+    ]);
+    const [peer] = router.peers();
+    expect(peer).to.include({ peer: '192.0.2.11', state: 'established', routes: 2, asn: 64512 });
+  });
+
+  it('leaves a drained next hop alone while there is another, then loses it without a gap', async () => {
+    const lab = new Lab();
+    const router = lab.router();
+    await router.start();
+    const [a, b] = [lab.node('192.0.2.11'), lab.node('192.0.2.12')];
+    announce(a, [VIP]);
+    announce(b, [VIP]);
+    await lab.run(100);
+    announce(a, [VIP], DRAINED);
+    await lab.run(20);
+    expect(table(router)).to.deep.equal([`${VIP}: 192.0.2.12* 192.0.2.11`]);
+    expect(lab.kernel.table[VIP]).to.deep.equal(['192.0.2.12']);
+    announce(a, []);
+    await lab.run(20);
+    expect(table(router)).to.deep.equal([`${VIP}: 192.0.2.12*`]);
+    expect(lab.kernel.changes.filter((each) => each.endsWith('removed'))).to.deep.equal([]);
+  });
+
+  it('drops a neighbour that fell silent when its hold time is over, never with hold time 0', async () => {
+    for (const holdSeconds of [3, 0]) {
+      const lab = new Lab();
+      const router = lab.router({ holdSeconds });
+      await router.start();
+      announce(lab.node('192.0.2.11'), [VIP]);
+      await lab.run(100);
+      lab.network.freeze(address('192.0.2.11'), ROUTER);
+      await lab.run(30_000);
+      expect(lab.kernel.table, `hold ${holdSeconds}`).to.deep.equal(
+        holdSeconds === 0 ? { [VIP]: ['192.0.2.11'] } : {},
+      );
+    }
+  });
+
+  it('cuts off one that announces too much, installs nothing of it, and holds it off', async () => {
+    const lab = new Lab();
+    const router = lab.router({ maxPrefixes: 2 });
+    await router.start();
+    announce(lab.node('192.0.2.11'), [VIP]);
+    await lab.run(50);
+    announce(lab.node('192.0.2.12'), [VIP, '198.51.100.8/32', '198.51.100.9/32']);
+    await lab.run(2000);
+    expect(table(router)).to.deep.equal([`${VIP}: 192.0.2.11*`]);
+    expect(lab.of('peer-down').map(({ peer, reason }) => `${peer} ${reason}`)).to.match(/6\/1/);
+    expect(lab.kernel.changes.some((each) => each.includes('192.0.2.12'))).to.equal(false);
+    expect(lab.of('peer-up').filter(({ peer }) => peer === '192.0.2.12')).to.have.length(1);
+  });
+
+  it('says why a neighbour is refused', async () => {
+    const lab = new Lab();
+    const router = lab.router({ neighborAsn: 64999 });
+    await router.start();
+    announce(lab.node('192.0.2.11'), []);
+    announce(lab.node('198.51.100.1'), []);
+    await lab.run(100);
+    const said = lab.of('refused').map(({ remote, reason }) => `${remote}: ${reason}`);
+    expect(said.join('\n')).to.match(/192\.0\.2\.11: .*AS 64512, expected 64999/);
+    expect(said.join('\n')).to.match(/198\.51\.100\.1: no neighbour range/);
+    expect(lab.of('peer-down')).to.deep.equal([]);
+  });
+
+  it('shows what the kernel refuses beside the route', async () => {
+    const lab = new Lab();
+    lab.kernel.reachable = new Set();
+    const router = lab.router();
+    await router.start();
+    announce(lab.node('192.0.2.11'), [VIP]);
+    await lab.run(50);
+    expect(router.routes()[0]?.problem).to.match(/cannot install 198\.51\.100\.7\/32/);
+    lab.kernel.reachable.add('192.0.2.11');
+    await lab.run(1000);
+    expect(router.routes()[0]).to.not.have.property('problem');
+  });
+
+  it('says goodbye, then clears the kernel', async () => {
+    const lab = new Lab();
+    const router = lab.router();
+    await router.start();
+    const node = lab.node('192.0.2.11');
+    const heard: string[] = [];
+    node.subscribe((event) => {
+      if (event.kind === 'notification-received') heard.push(`${event.subcode} ${event.text}`);
+    });
+    announce(node, [VIP]);
+    await lab.run(50);
+    const [problem] = await Promise.all([router.stop('maintenance'), lab.run(3000)]);
+    expect(problem).to.equal(undefined);
+    expect(heard).to.deep.equal(['2 maintenance']);
+    expect(lab.kernel.table).to.deep.equal({});
+    expect(lab.kernel.isClosed).to.equal(true);
+  });
+
+  it('does not start on a port that is taken, and leaves the kernel to whoever has it', async () => {
+    const lab = new Lab();
+    const first = lab.router();
+    await first.start();
+    announce(lab.node('192.0.2.11'), [VIP]);
+    await lab.run(50);
+    const error = await lab
+      .router()
+      .start()
+      .catch((reason: unknown) => reason);
+    expect(error).to.be.instanceOf(RouterError);
+    expect(lab.kernel.list().map((route) => formatPrefix(route.prefix))).to.deep.equal([VIP]);
+  });
+});
