@@ -5,7 +5,7 @@
 
 import { parseArgs } from 'node:util';
 import convict from 'convict';
-import { load } from 'js-yaml';
+import { loadAll } from 'js-yaml';
 import {
   environmentName,
   SETTINGS,
@@ -37,15 +37,17 @@ export function readSettings({ args, env, readFile }: SettingSources): SettingTe
   const flags = readFlags(args);
   const file = flags[CONFIG_FLAG] ?? env[CONFIG_VARIABLE];
   const config = convict<Record<string, string>>(convictSchema(), {
-    args: NAMES.flatMap((name) => {
-      const value = flags[SETTINGS[name].flag];
-      return value === undefined ? [] : [`--${SETTINGS[name].flag}=${value}`];
-    }),
+    args: [],
     env: Object.fromEntries(
       Object.entries(env).filter(([, value]) => value !== undefined),
     ) as NodeJS.ProcessEnv,
   });
   if (file !== undefined) config.load(readFileSettings(file, readFile));
+  // not by convict's own reading of flags, which takes 1e2 and 0x10 for numbers and writes them anew
+  for (const name of NAMES) {
+    const value = flags[SETTINGS[name].flag];
+    if (value !== undefined) config.set(name, value);
+  }
   const values = config.getProperties();
   return Object.fromEntries(
     NAMES.map((name) => {
@@ -73,10 +75,10 @@ function readFlags(args: readonly string[]): Readonly<Record<string, string | un
 function convictSchema(): convict.Schema<Record<string, string>> {
   return Object.fromEntries(
     NAMES.map((name) => {
-      const { doc, flag, default: fallback } = SETTINGS[name];
+      const { doc, default: fallback } = SETTINGS[name];
       return [
         name,
-        { doc, format: String, default: fallback, env: environmentName(SETTINGS[name]), arg: flag },
+        { doc, format: String, default: fallback, env: environmentName(SETTINGS[name]) },
       ];
     }),
   );
@@ -86,15 +88,17 @@ function readFileSettings(
   path: string,
   readFile: (path: string) => string,
 ): Record<string, string> {
-  let value: unknown;
+  let values: readonly unknown[];
   try {
-    value = load(readFile(path));
+    // a file without a document in it, all comments, has no settings and is no fault
+    values = loadAll(readFile(path));
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     throw new SettingError(
       `the settings file ${path} cannot be read: ${error.message.split('\n')[0]}`,
     );
   }
+  const [value] = values;
   if (value === null || value === undefined) return {};
   if (typeof value !== 'object' || Array.isArray(value)) {
     throw new SettingError(

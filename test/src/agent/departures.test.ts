@@ -1,0 +1,96 @@
+import { expect } from 'chai';
+import { nextDepartures } from '../../../src/agent/departures.ts';
+import { desired } from '../../../src/agent/desired.ts';
+import type { View } from '../../../src/agent/view.ts';
+import type { Documents } from '../../../src/model/documents.ts';
+import {
+  announced,
+  check,
+  claim,
+  documents,
+  EXCLUSIVE,
+  NODE,
+  pool,
+  VIP,
+  view,
+  WAIT_MS,
+} from './scenery.ts';
+
+/** the View after `to` has replaced the documents of `from` */
+function changed(from: View, to: Documents): View {
+  const plain = { ...from, documents: to, departures: new Map() };
+  const departures = nextDepartures(desired(from), desired(plain), from.nowMs);
+  return { ...from, documents: to, departures };
+}
+
+const later = (from: View, ms: number): View => ({ ...from, nowMs: from.nowMs + ms });
+
+describe('departures', () => {
+  const ways = [
+    { name: 'removed', to: documents({ claims: [] }), reason: 'its document was removed' },
+    {
+      name: 'moved to another node',
+      from: documents({ claims: [claim({ placement: EXCLUSIVE, node: NODE })] }),
+      to: documents({ claims: [claim({ placement: EXCLUSIVE, node: 'n2' })] }),
+      reason: 'exclusive, and placed on node n2',
+    },
+    {
+      name: 'out of its pool',
+      to: documents({ pools: [pool({ addresses: ['198.51.100.128/25'] })] }),
+      reason: `${VIP} is in no pool`,
+    },
+    {
+      name: 'withdrawn by its document',
+      to: documents({ claims: [claim({ withdrawn: { reason: 'no endpoints' } })] }),
+      reason: 'withdrawn: no endpoints',
+    },
+  ];
+  for (const { name, from = documents(), to, reason } of ways) {
+    it(`a claim that is ${name} drains for the wait of its pool, and is gone then`, () => {
+      const after = changed(view({ documents: from }), to);
+      expect(announced(desired(after))).to.deep.equal([`tor ~${VIP}`]);
+      expect(after.departures.get(VIP)?.reason).to.equal(reason);
+      expect(desired(after).wakeAtMs).to.equal(after.nowMs + WAIT_MS);
+      expect(announced(desired(later(after, WAIT_MS - 1)))).to.deep.equal([`tor ~${VIP}`]);
+      expect(announced(desired(later(after, WAIT_MS)))).to.deep.equal([]);
+    });
+  }
+
+  it('waits as long as the pool said that the claim left', () => {
+    const from = documents({ pools: [pool({ drain: { on: [], waitSeconds: 2 } })] });
+    const after = changed(view({ documents: from }), documents({ claims: [], pools: [] }));
+    expect(announced(desired(later(after, 1999)))).to.have.length(1);
+    expect(announced(desired(later(after, 2000)))).to.have.length(0);
+  });
+
+  it('a fact that closes during the wait withdraws at once', () => {
+    const from = view({
+      documents: documents({
+        claims: [claim({ checks: [check()], bind: { interface: 'lo' } })],
+      }),
+      health: new Map([[VIP, { isOpen: true, sentence: '' }]]),
+      bindings: new Map([[VIP, { kind: 'present', sentence: '' } as const]]),
+    });
+    const after = changed(from, documents({ claims: [] }));
+    expect(announced(desired(after))).to.deep.equal([`tor ~${VIP}`]);
+    expect(desired(after).bindings.has(VIP)).to.equal(true);
+    const closing: readonly Partial<View>[] = [
+      { joined: { isOpen: false, sentence: '' } },
+      { health: new Map([[VIP, { isOpen: false, sentence: '' }]]) },
+      { bindings: new Map() },
+    ];
+    for (const fact of closing) {
+      expect(announced(desired({ ...after, ...fact }))).to.deep.equal([]);
+    }
+  });
+
+  it('what was not announced leaves nothing behind', () => {
+    const from = view({ joined: { isOpen: false, sentence: '' } });
+    expect(changed(from, documents({ claims: [] })).departures.size).to.equal(0);
+  });
+
+  it('a claim that is edited and still wanted here does not depart', () => {
+    const after = changed(view(), documents({ claims: [claim({ labels: { a: 'b' } })] }));
+    expect(after.departures.size).to.equal(0);
+  });
+});

@@ -1,0 +1,92 @@
+import { expect } from 'chai';
+import { GateHistory } from '../../../src/agent/gate-history.ts';
+import { checkKey, claimFinding, JOIN_KEY, joinFinding } from '../../../src/agent/health.ts';
+import { initialVerdict, stepVerdict, type Verdict } from '../../../src/checks/verdict.ts';
+import { check, claim } from './scenery.ts';
+
+const spec = check('/run/ok', { successes: 2, failures: 3 });
+const subject = claim({ checks: [spec] });
+
+function answered(answers: string): ReadonlyMap<string, Verdict> {
+  let verdict = initialVerdict(spec);
+  for (const [at, letter] of [...answers].entries()) {
+    const kind = letter === '+' ? 'pass' : 'fail';
+    verdict = stepVerdict(verdict, { kind, sentence: kind }, spec, at);
+  }
+  return new Map([[checkKey(subject, 0), verdict]]);
+}
+
+describe('claimFinding', () => {
+  const rows = [
+    { answers: undefined, fresh: false, announced: true },
+    { answers: '', fresh: false, announced: true },
+    { answers: '+', fresh: false, announced: true },
+    { answers: '++', fresh: true, announced: true },
+    { answers: '-', fresh: false, announced: true },
+    { answers: '--', fresh: false, announced: true },
+    { answers: '---', fresh: false, announced: false },
+    { answers: '--+--', fresh: false, announced: true },
+    { answers: '++--', fresh: true, announced: true },
+    { answers: '++---', fresh: false, announced: false },
+  ];
+  for (const { answers, fresh, announced } of rows) {
+    const verdicts = answers === undefined ? new Map() : answered(answers);
+    it(`after ${answers === undefined ? 'no check' : `'${answers}'`}: a new claim is ${fresh ? 'open' : 'closed'}, an announced one ${announced ? 'open' : 'closed'}`, () => {
+      expect(claimFinding(subject, verdicts, false).isOpen).to.equal(fresh);
+      expect(claimFinding(subject, verdicts, true).isOpen).to.equal(announced);
+    });
+  }
+
+  it('needs every check', () => {
+    const two = claim({ checks: [spec, check('/run/other')] });
+    expect(claimFinding(two, answered('++'), false).isOpen).to.equal(false);
+    expect(claimFinding(two, answered('++'), true).isOpen).to.equal(true);
+  });
+});
+
+describe('joinFinding', () => {
+  it('is closed, with the flag to use, where no check is configured', () => {
+    const { isOpen, remedy } = joinFinding(undefined, new Map());
+    expect(isOpen).to.equal(false);
+    expect(remedy).to.include('--join-check none');
+  });
+
+  it('is open on a person’s word', () => {
+    expect(joinFinding('none', new Map()).isOpen).to.equal(true);
+  });
+
+  it('follows the verdict, and is closed before there is one', () => {
+    expect(joinFinding(spec, new Map()).isOpen).to.equal(false);
+    const [verdict] = answered('++').values();
+    if (verdict === undefined) throw new Error('no verdict');
+    expect(joinFinding(spec, new Map([[JOIN_KEY, verdict]])).isOpen).to.equal(true);
+    const [closed] = answered('++---').values();
+    if (closed === undefined) throw new Error('no verdict');
+    const found = joinFinding(spec, new Map([[JOIN_KEY, closed]]));
+    expect(found.isOpen).to.equal(false);
+    expect(found.remedy).to.include('--join-check');
+  });
+});
+
+describe('GateHistory', () => {
+  const gate = (state: 'open' | 'closed' | 'draining', sentence = 'x') =>
+    ({ name: 'healthy', state, sentence }) as const;
+
+  it('keeps the moment while the state is the same, whatever the sentence', () => {
+    const history = new GateHistory();
+    expect(history.sinceMs('a', gate('open'), 10)).to.equal(10);
+    expect(history.sinceMs('a', gate('open', 'y'), 20)).to.equal(10);
+    expect(history.sinceMs('a', gate('closed'), 30)).to.equal(30);
+    expect(history.sinceMs('b', gate('closed'), 40)).to.equal(40);
+    expect(history.peek('a', 'healthy')).to.equal(30);
+  });
+
+  it('forgets what is not asked about any more', () => {
+    const history = new GateHistory();
+    history.sinceMs('a', gate('open'), 10);
+    history.forgetUnseen();
+    expect(history.peek('a', 'healthy')).to.equal(10);
+    history.forgetUnseen();
+    expect(history.peek('a', 'healthy')).to.equal(undefined);
+  });
+});

@@ -1,0 +1,162 @@
+import { expect } from 'chai';
+import { PasswordFiles } from '../../../src/agent/password-files.ts';
+import { planPeer } from '../../../src/agent/peer-settings.ts';
+import type { NodeIdentity } from '../../../src/agent/view.ts';
+import type { BgpPeer } from '../../../src/model/bgp-peer.ts';
+import { address, keyOf, NODE, peer, view } from './scenery.ts';
+
+const rack = (name: string): NodeIdentity => ({
+  name: NODE,
+  labels: { rack: name },
+  routerId: 1,
+  asn: 64512,
+});
+
+function settingsOf(one: BgpPeer, node = rack('a')) {
+  const plan = planPeer(one, view({ node }));
+  if (plan?.kind !== 'neighbour') throw new Error(`${plan?.kind}`);
+  return plan.settings;
+}
+
+function refusalOf(one: BgpPeer, over: Parameters<typeof view>[0] = {}): string {
+  const plan = planPeer(one, view(over));
+  if (plan?.kind !== 'refused') throw new Error(`${plan?.kind}`);
+  return plan.sentence;
+}
+
+describe('planPeer', () => {
+  it('makes a session of a document', () => {
+    expect(settingsOf(peer())).to.deep.equal({
+      name: 'tor',
+      address: address('192.0.2.1'),
+      localAsn: 64512,
+      peerAsn: 64500,
+      routerId: 1,
+      families: ['ipv4', 'ipv6'],
+      timers: { holdSeconds: 9, keepaliveSeconds: 3, connectRetrySeconds: 5 },
+      nextHop: {},
+    });
+  });
+
+  it('is nothing, and no fault, on a node that is not selected', () => {
+    const one = peer({ nodeSelector: { matchLabels: { rack: 'b' } } });
+    expect(planPeer(one, view({ node: rack('a') }))).to.equal(undefined);
+    expect(settingsOf(one, rack('b')).name).to.equal('tor');
+  });
+
+  it('takes the first override that selects the node, and only that', () => {
+    const one = peer({
+      localAsn: 64513,
+      overrides: [
+        { nodeSelector: { matchLabels: { rack: 'b' } }, address: address('192.0.2.9') },
+        {
+          nodeSelector: { matchLabels: { rack: 'a' } },
+          localAsn: 64514,
+          sourceAddress: address('192.0.2.33'),
+          routerId: 77,
+        },
+        { address: address('192.0.2.10') },
+      ],
+    });
+    const a = settingsOf(one, rack('a'));
+    expect([a.address, a.localAsn, a.routerId]).to.deep.equal([address('192.0.2.1'), 64514, 77]);
+    expect(a.sourceAddress).to.deep.equal(address('192.0.2.33'));
+    const b = settingsOf(one, rack('b'));
+    expect([b.address, b.localAsn, b.routerId]).to.deep.equal([address('192.0.2.9'), 64513, 1]);
+    expect(settingsOf(one, rack('c')).address).to.deep.equal(address('192.0.2.10'));
+  });
+
+  it('refuses a peer without any AS number of ours, and says where to write one', () => {
+    const node = { name: NODE, labels: {}, routerId: 1 };
+    expect(refusalOf(peer(), { node })).to.equal(
+      'BGPPeer tor names no localASN and the agent has no --asn: write one of them',
+    );
+    expect(settingsOf(peer({ localAsn: 5 }), node).localAsn).to.equal(5);
+  });
+
+  it('refuses this machine’s own address, but not on another port', () => {
+    const ownAddresses = new Map([[keyOf('192.0.2.1'), 'eth0']]);
+    expect(refusalOf(peer(), { ownAddresses })).to.equal(
+      "BGPPeer tor: 192.0.2.1 is this machine's own address (eth0); write the router's",
+    );
+    expect(planPeer(peer({ port: 1179 }), view({ ownAddresses }))?.kind).to.equal('neighbour');
+  });
+
+  it('keeps a session down while its password is unknown or missing, and gives the key when it is there', () => {
+    const one = peer({ password: { kind: 'file', path: '/etc/key' } });
+    expect(refusalOf(one)).to.equal('the password of tor has not been read yet');
+    const missing = new Map([['tor', { kind: 'missing', sentence: 'gone' } as const]]);
+    expect(refusalOf(one, { passwords: missing })).to.equal('gone');
+    const ready = new Map([['tor', { kind: 'ready', password: 'k' } as const]]);
+    const plan = planPeer(one, view({ passwords: ready }));
+    expect(plan?.kind === 'neighbour' && plan.settings.password).to.equal('k');
+  });
+
+  it('plans a range, and a neighbour where an override names one', () => {
+    const range = { family: 'ipv4', bits: 0x0a000000, length: 8 } as const;
+    const one = peer({
+      target: { kind: 'range', range },
+      listen: true,
+      overrides: [{ nodeSelector: { matchLabels: { rack: 'b' } }, address: address('192.0.2.9') }],
+    });
+    const plan = planPeer(one, view({ node: rack('a') }));
+    expect(plan?.kind === 'range' && plan.range).to.equal(range);
+    expect(settingsOf(one, rack('b')).address).to.deep.equal(address('192.0.2.9'));
+  });
+
+  it('turns ttlSecurity and multihop into socket rules', () => {
+    expect(settingsOf(peer({ ttlSecurity: true })).ttl).to.deep.equal({ kind: 'gtsm', hops: 1 });
+    expect(settingsOf(peer({ multihop: 3 })).ttl).to.deep.equal({ kind: 'hops', hops: 3 });
+  });
+});
+
+describe('PasswordFiles', () => {
+  const one = peer({ password: { kind: 'file', path: '/etc/key' } });
+
+  function facts(read: (path: string) => string) {
+    const files = new PasswordFiles(read);
+    files.refresh([one, peer({ name: 'open' })]);
+    return files.facts;
+  }
+
+  it('takes the text without the line end of an editor', () => {
+    expect(facts(() => 'se cret\r\n').get('tor')).to.deep.equal({
+      kind: 'ready',
+      password: 'se cret',
+    });
+    expect(facts(() => 'x').has('open')).to.equal(false);
+  });
+
+  const bad = [
+    { name: 'empty', text: '\n', words: 'is empty' },
+    { name: 'too long', text: 'x'.repeat(81), words: 'holds 81 octets, at most 80 are possible' },
+    // two octets each
+    { name: 'too long in octets', text: 'ä'.repeat(41), words: 'holds 82 octets' },
+  ];
+  for (const { name, text, words } of bad) {
+    it(`says what is wrong with a file that is ${name}`, () => {
+      const fact = facts(() => text).get('tor');
+      expect(fact?.kind === 'missing' && fact.sentence).to.include(words);
+    });
+  }
+
+  it('names file, peer and reason when it cannot be read, and notices every change once', () => {
+    let text: string | undefined;
+    const files = new PasswordFiles(() => {
+      if (text === undefined) throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
+      return text;
+    });
+    expect(files.refresh([one])).to.equal(true);
+    expect(files.facts.get('tor')).to.deep.equal({
+      kind: 'missing',
+      sentence:
+        'the password file /etc/key of BGPPeer tor cannot be read (ENOENT); its session stays down until it can be read',
+    });
+    expect(files.refresh([one])).to.equal(false);
+    text = 'k';
+    expect(files.refresh([one])).to.equal(true);
+    expect(files.refresh([one])).to.equal(false);
+    text = undefined;
+    expect(files.refresh([one])).to.equal(true);
+  });
+});
