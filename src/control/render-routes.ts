@@ -1,0 +1,91 @@
+/** `herald routes`: one row per address and peer, as text or as data. Pure, from AgentStatus alone. */
+
+import type { AgentStatus, ClaimPeerStatus, ClaimStatus } from '../agent/status.ts';
+import { describeWaiting, ROUTE_TONES, type RouteState } from './claim-summary.ts';
+import type { Style } from './style.ts';
+import { type Column, formatTable, type Row } from './table.ts';
+
+/** `herald routes -o json` prints a list of these. */
+export interface RouteEntry {
+  readonly prefix: string;
+  readonly peer: string;
+  readonly state: RouteState;
+  readonly nextHop?: string;
+  readonly communities: readonly string[];
+  readonly prepend: number;
+  readonly med?: number;
+  readonly localPref?: number;
+  /** why there is none, or why it waits */
+  readonly reason?: string;
+}
+
+export function listRoutes(status: AgentStatus): readonly RouteEntry[] {
+  return status.claims.flatMap((claim) =>
+    claim.peers.map((peer) => routeEntry(claim, peer, status)),
+  );
+}
+
+function routeEntry(claim: ClaimStatus, peer: ClaimPeerStatus, status: AgentStatus): RouteEntry {
+  const reason = reasonOf(peer, status);
+  return {
+    prefix: `${claim.address}/${claim.address.includes(':') ? 128 : 32}`,
+    peer: peer.peer,
+    state: peer.route,
+    ...(peer.attributes ?? { communities: [], prepend: 0 }),
+    ...(reason === undefined ? {} : { reason }),
+  };
+}
+
+function reasonOf(
+  { peer, route, gates }: ClaimPeerStatus,
+  status: AgentStatus,
+): string | undefined {
+  if (route === 'up') return undefined;
+  const gate =
+    gates.find(({ state }) => state === 'closed') ?? gates.find(({ state }) => state !== 'open');
+  if (gate !== undefined) return `${gate.name}: ${gate.sentence}`;
+  return route === 'waiting' ? describeWaiting(peer, status) : undefined;
+}
+
+function columns(style: Style): readonly Column[] {
+  const extra = Math.max(style.width - 80, 0);
+  return [
+    { title: 'PREFIX', most: 18 + Math.min(extra, 25), spills: true },
+    { title: 'PEER', most: 12 },
+    { title: 'STATE', most: 8 },
+    { title: 'NEXT HOP', most: 15 + Math.min(Math.max(extra - 25, 0), 24), spills: true },
+    { title: 'ATTRIBUTES' },
+  ];
+}
+
+export function renderRoutes(status: AgentStatus, style: Style): string {
+  const routes = listRoutes(status);
+  if (routes.length === 0) {
+    return 'no routes: no IPClaim meets a BGPPeer on this node; herald status tells more\n';
+  }
+  return formatTable(columns(style), routes.map(routeRow), style);
+}
+
+function routeRow(route: RouteEntry): Row {
+  const { prefix, peer, state, nextHop = '-' } = route;
+  return {
+    cells: [
+      prefix,
+      peer,
+      { text: state, tone: ROUTE_TONES[state] },
+      nextHop,
+      attributesText(route),
+    ],
+  };
+}
+
+function attributesText(route: RouteEntry): string {
+  const parts = [
+    ...route.communities,
+    ...(route.prepend > 0 ? [`prepend=${route.prepend}`] : []),
+    ...(route.med === undefined ? [] : [`med=${route.med}`]),
+    ...(route.localPref === undefined ? [] : [`local-pref=${route.localPref}`]),
+  ];
+  if (route.state === 'none' || route.state === 'waiting') return route.reason ?? '-';
+  return parts.length === 0 ? '-' : parts.join(' ');
+}
