@@ -32,8 +32,8 @@ Neighbours
                           'any' (ours too)
   --max-prefix N          most prefixes of one neighbour (default 1000); one that announces more is
                           cut off with Cease 6/1 and held off for a while, longer each time
-  --hold N                hold time in seconds, 3 to 65535 (default 9); the smaller one of both sides
-                          counts. 0: neighbours that fall silent never expire
+  --hold N                hold time in seconds, 3 to 65535 (default 9); the smaller one of both
+                          sides counts. 0: neighbours that fall silent never expire
   --password-file FILE    TCP-MD5 key of all neighbours (RFC 2385): the first line of FILE. Without
                           it, whoever can dial from a range can announce routes
 
@@ -53,7 +53,8 @@ and exits.
 Exit status: 0 stopped by a signal, 1 it cannot listen or not install, 2 wrong usage.
 
 Examples
-  herald router --listen 127.0.0.1:1179 --asn 64500 --neighbor-range 127.0.0.0/8 --http 127.0.0.1:8080
+  herald router --listen 127.0.0.1:1179 --asn 64500 --neighbor-range 127.0.0.0/8 \\
+    --http 127.0.0.1:8080
   herald router --asn 64500 --neighbor-range 192.0.2.0/24 --neighbor-range 2001:db8:2::/64 \\
     --password-file /etc/herald/bgp.key --max-prefix 500 --install
 `;

@@ -12,11 +12,13 @@ import {
   addressKey,
   type Clock,
   formatAddress,
+  isLinkLocal,
   type Prefix,
   type PrefixKey,
   prefixKey,
   type Timer,
 } from 'bgp-ts';
+import { NetlinkError } from '../linux/netlink-calls.ts';
 import type { KernelNextHop, KernelRoute, RouteTable } from '../linux/route-table.ts';
 import type { RibRoute } from './rib.ts';
 
@@ -44,6 +46,8 @@ interface Wanted {
 export class RouteSync {
   readonly #options: RouteSyncOptions;
   readonly #wanted = new Map<PrefixKey, Wanted>();
+  /** those of them with a problem */
+  readonly #troubled = new Set<PrefixKey>();
   /** removed from what is wanted, but the kernel would not let go */
   readonly #stuck = new Map<PrefixKey, Prefix>();
   #timer: Timer | undefined;
@@ -55,8 +59,8 @@ export class RouteSync {
 
   /** Removes what a crash left, then keeps watch. A sentence where the kernel does not let us. */
   start(): string | undefined {
-    const outcome = this.#options.table.clear();
-    if (outcome.kind !== 'done') return outcome.sentence;
+    const problem = this.#clear();
+    if (problem !== undefined) return problem;
     this.#unwatch = this.#options.watch(() => this.#check());
     this.#plan();
     return undefined;
@@ -77,25 +81,27 @@ export class RouteSync {
     this.#unwatch?.();
     this.#timer?.cancel();
     this.#wanted.clear();
+    this.#troubled.clear();
     this.#stuck.clear();
-    const { table } = this.#options;
     // what a router that never started finds there may be another's that runs
-    const outcome = this.#unwatch === undefined ? undefined : table.clear();
-    table.close();
-    return outcome === undefined || outcome.kind === 'done' ? undefined : outcome.sentence;
+    const problem = this.#unwatch === undefined ? undefined : this.#clear();
+    this.#options.table.close();
+    return problem;
   }
 
   #set({ prefix, nextHops }: RibRoute): void {
     const key = prefixKey(prefix);
     const hops = new Map<string, KernelNextHop>();
     for (const { address, zone, best } of nextHops) {
-      const interfaceName = zone === undefined ? {} : { interface: zone };
-      if (best) hops.set(hopKey(address), { gateway: address, ...interfaceName });
+      if (!best) continue;
+      const hop = { gateway: address, ...(zone === undefined ? {} : { interface: zone }) };
+      hops.set(hopKey(hop), hop);
     }
     const before = this.#wanted.get(key);
     if (hops.size === 0) {
       if (before === undefined) return;
       this.#wanted.delete(key);
+      this.#troubled.delete(key);
       this.#remove(prefix);
       return;
     }
@@ -145,8 +151,14 @@ export class RouteSync {
       installed.length !== wanted.installed.size ||
       installed.some((key) => !wanted.installed.has(key));
     wanted.installed = new Set(installed);
-    if (problem === undefined) delete wanted.problem;
-    else wanted.problem = problem;
+    const key = prefixKey(wanted.prefix);
+    if (problem === undefined) {
+      delete wanted.problem;
+      this.#troubled.delete(key);
+    } else {
+      wanted.problem = problem;
+      this.#troubled.add(key);
+    }
     if (!isNews) return;
     const gateways = installed.flatMap((key) => wanted.hops.get(key)?.gateway ?? []);
     this.#options.onOutcome(wanted.prefix, gateways, problem);
@@ -154,10 +166,10 @@ export class RouteSync {
 
   /** What the kernel has is read anew, and put right where it differs. */
   #check(): void {
-    const present = new Map<PrefixKey, ReadonlySet<string>>();
-    for (const { prefix, nextHops } of this.#options.table.list()) {
-      const keys = nextHops.flatMap(({ gateway }) => (gateway ? [hopKey(gateway)] : []));
-      present.set(prefixKey(prefix), new Set(keys));
+    const present = this.#present();
+    if (present === undefined) {
+      this.#plan(RETRY_MS);
+      return;
     }
     for (const [key, wanted] of this.#wanted) {
       wanted.installed = present.get(key) ?? new Set();
@@ -167,12 +179,32 @@ export class RouteSync {
     this.#plan();
   }
 
-  #plan(): void {
+  /** undefined where the kernel could not be asked just now */
+  #present(): ReadonlyMap<PrefixKey, ReadonlySet<string>> | undefined {
+    const present = new Map<PrefixKey, ReadonlySet<string>>();
+    try {
+      for (const { prefix, nextHops } of this.#options.table.list()) {
+        present.set(prefixKey(prefix), new Set(nextHops.map(hopKey)));
+      }
+      return present;
+    } catch (error) {
+      if (error instanceof NetlinkError) return undefined;
+      throw error;
+    }
+  }
+
+  #clear(): string | undefined {
+    try {
+      const outcome = this.#options.table.clear();
+      return outcome.kind === 'done' ? undefined : outcome.sentence;
+    } catch (error) {
+      if (error instanceof NetlinkError) return `cannot read the kernel's routes: ${error.message}`;
+      throw error;
+    }
+  }
+
+  #plan(delayMs = this.#stuck.size + this.#troubled.size > 0 ? RETRY_MS : CHECK_MS): void {
     this.#timer?.cancel();
-    const hasProblem =
-      this.#stuck.size > 0 ||
-      [...this.#wanted.values()].some(({ problem }) => problem !== undefined);
-    const delayMs = hasProblem ? RETRY_MS : CHECK_MS;
     this.#timer = this.#options.clock.startTimer(delayMs, () => this.#check());
   }
 }
@@ -181,8 +213,10 @@ function routeOf({ prefix, hops }: Wanted, keys: readonly string[]): KernelRoute
   return { prefix, nextHops: keys.flatMap((key) => hops.get(key) ?? []) };
 }
 
-function hopKey(address: Address): string {
-  return addressKey(address);
+/** fe80::1 on eth0 is another next hop than fe80::1 on eth1; of all others the kernel knows the interface by itself */
+function hopKey({ gateway, interface: name }: KernelNextHop): string {
+  if (gateway === undefined) return `${name}`;
+  return isLinkLocal(gateway) ? `${addressKey(gateway)}%${name}` : addressKey(gateway);
 }
 
 function hopText(hop: KernelNextHop | undefined): string {
