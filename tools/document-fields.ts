@@ -121,7 +121,8 @@ function typeOf(schema: Json): string {
 
 function defaultOf(field: Json): string {
   const value = field['default'];
-  if (value === undefined || JSON.stringify(value) === '{}') return '';
+  // the default of an object is that of its fields
+  if (value === undefined || field['type'] === 'object') return '';
   return `\`${Array.isArray(value) ? value.join(', ') : String(value)}\``;
 }
 

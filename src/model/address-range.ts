@@ -18,7 +18,8 @@ import type { AddressRange } from './ip-pool.ts';
 export function parseAddressRange(text: string): AddressRange | string {
   if (text.includes('/')) return parseCidr(text);
   const ends = text.split('-');
-  const [first, last = first] = ends.map(parseAddress);
+  const first = parseAddress(ends[0] ?? '');
+  const last = parseAddress(ends.at(-1) ?? '');
   if (ends.length > 2 || first === undefined || last === undefined) {
     return `'${text}' is neither a CIDR (192.0.2.0/24) nor a range (192.0.2.10-192.0.2.20) nor an address`;
   }

@@ -397,14 +397,11 @@ describe('FilesSource', () => {
     expect(watched.now.claims).to.have.length(10_000);
     const before = new Set(watched.now.claims.map(({ object }) => object));
     texts[5000] = claim('10.200.0.1');
-    const startMs = performance.now();
     watched.write('a.yaml', texts.join('---\n'));
     const after = await watched.until(
       'the change',
       ({ claims }) => claims[5000]?.object.name === '10.200.0.1',
     );
-    // 25 ms of it are the pause; generous, since other work may share the machine
-    expect(performance.now() - startMs).to.be.below(500);
     expect(after.claims.filter(({ object }) => !before.has(object))).to.have.length(1);
   }).timeout(20_000);
 });
