@@ -27,7 +27,12 @@ const KEEP_BODY = 8 * 1024;
 
 export function probeHttp(target: TargetOf<'http'>, ask: Ask): void {
   runBounded(ask, (finish) => {
-    const attempt = new HttpAttempt(target, finish);
+    const url = URL.parse(target.url);
+    if (url === null) {
+      finish(fail(`${target.url} cannot be asked: it is not a URL`));
+      return { release: () => {}, late: () => target.url };
+    }
+    const attempt = new HttpAttempt(target, url, finish);
     attempt.start();
     return attempt;
   });
@@ -43,9 +48,9 @@ class HttpAttempt implements Attempt {
   /** what has not happened yet */
   #awaited = 'was not asked';
 
-  constructor(target: TargetOf<'http'>, finish: (answer: Answer) => void) {
+  constructor(target: TargetOf<'http'>, url: URL, finish: (answer: Answer) => void) {
     this.#target = target;
-    this.#url = new URL(target.url);
+    this.#url = url;
     this.#finish = finish;
   }
 

@@ -157,6 +157,15 @@ describe('probeHttp', () => {
     expect(sentences[2]).to.match(/did not answer with HTTP \(HPE_/);
   });
 
+  it('fails, and does not throw, for what is no URL though it begins like one', async () => {
+    for (const url of ['http://[::1', 'http://a b/', 'https://host:99999/']) {
+      expect(await asked(url)).to.include({
+        kind: 'fail',
+        sentence: `${url} cannot be asked: it is not a URL`,
+      });
+    }
+  });
+
   it('says that a name is not known', async () => {
     const { kind, sentence } = await asked('http://no-such-host.invalid/', 4000);
     expect(kind).to.equal('fail');
