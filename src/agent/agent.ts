@@ -26,8 +26,9 @@ import type { CheckSpec } from '../model/check-spec.ts';
 import type { Documents } from '../model/documents.ts';
 import type { Labels } from '../model/labels.ts';
 import { Binder } from './binder.ts';
-import { isAnnounced, isTakenAway, liveDepartures } from './departures.ts';
+import { isAnnounced, isWantedAgain, liveDepartures } from './departures.ts';
 import { type DesiredState, desired } from './desired.ts';
+import { faultKey, logDocuments } from './document-log.ts';
 import { flushed } from './flush.ts';
 import { GateHistory } from './gate-history.ts';
 import { checkKey, JOIN_KEY, type JoinCheck, joinFinding } from './health.ts';
@@ -115,6 +116,11 @@ export class Agent {
     this.#startedMs = clock.now();
   }
 
+  /** when the objects of the saved View were first seen, by `Kind/name`: a restart makes nothing younger */
+  get firstSeen(): ReadonlyMap<string, number> {
+    return this.#knowledge.firstSeen;
+  }
+
   /** Cleans what a crash left, begins the join check, and takes up the saved View until documents come. */
   start(): void {
     const { speaker, addresses, clock, log, maxStaleMs, source } = this.#options;
@@ -135,14 +141,9 @@ export class Agent {
   /** The source has been read; from here on nothing is stale. */
   setDocuments(documents: Documents): void {
     if (this.#stopping !== undefined) return;
+    const known = new Set((this.#knowledge.documents?.faults ?? []).map(faultKey));
     this.#knowledge.learn(documents, this.#desired, this.#options.clock.now());
-    const { peers, pools, claims, faults } = documents;
-    const counts = { peers: peers.length, pools: pools.length, claims: claims.length };
-    this.#options.log.info(
-      'documents.loaded',
-      { ...counts, refused: faults.length },
-      'documents read',
-    );
+    logDocuments(this.#options.log, documents, known);
     this.#refresh();
     this.#saveSoon();
   }
@@ -378,15 +379,6 @@ export class Agent {
     const view = this.#knowledge.toSave(this.#options.clock.wallTimeMs());
     if (view !== undefined) this.#options.store.save(view);
   }
-}
-
-function isWantedAgain(view: View, name: string): boolean {
-  const claims = view.documents.claims.filter(({ object }) => object.name === name);
-  if (claims.length === 0) return false;
-  const documents = { ...view.documents, claims };
-  return desired({ ...view, documents, departures: new Map() }).claims.some(
-    (decision) => !isTakenAway(decision),
-  );
 }
 
 function notClaimed(address: Address): DrainAnswer {

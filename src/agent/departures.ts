@@ -8,7 +8,7 @@
  */
 
 import { drainWaitMs } from './claim-gates.ts';
-import type { ClaimDecision, DesiredState } from './desired.ts';
+import { type ClaimDecision, type DesiredState, desired } from './desired.ts';
 import type { Departure, View } from './view.ts';
 
 /**
@@ -67,4 +67,14 @@ function departureReason(successor: ClaimDecision | undefined): string {
   if (assigned.state === 'closed') return assigned.sentence;
   if (pooled.state === 'closed') return pooled.sentence;
   return successor.peers.find(({ allowed }) => allowed.state === 'closed')?.allowed.sentence ?? '';
+}
+
+/** The documents ask for this claim here again, whatever the facts say. */
+export function isWantedAgain(view: View, name: string): boolean {
+  const claims = view.documents.claims.filter(({ object }) => object.name === name);
+  if (claims.length === 0) return false;
+  const documents = { ...view.documents, claims };
+  return desired({ ...view, documents, departures: new Map() }).claims.some(
+    (decision) => !isTakenAway(decision),
+  );
 }

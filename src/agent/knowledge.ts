@@ -65,6 +65,16 @@ export class Knowledge {
     return (this.#documents ?? NO_DOCUMENTS).peers.map(({ object }) => object);
   }
 
+  get firstSeen(): ReadonlyMap<string, number> {
+    const { peers = [], pools = [], claims = [] } = this.#options.saved?.documents ?? {};
+    const entries = [
+      ...peers.map(({ object, createdMs }) => [`BGPPeer/${object.name}`, createdMs] as const),
+      ...pools.map(({ object, createdMs }) => [`IPPool/${object.name}`, createdMs] as const),
+      ...claims.map(({ object, createdMs }) => [`IPClaim/${object.name}`, createdMs] as const),
+    ];
+    return new Map(entries);
+  }
+
   /** Takes up the saved View, marked stale; drains that a person asked for stand, and their wait is long over. */
   restore(nowMs: number, wallMs: number, limits: { maxStaleMs: number; source: string }): void {
     const { saved, passwords } = this.#options;

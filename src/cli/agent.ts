@@ -121,6 +121,7 @@ async function runAgent(running: Running): Promise<number> {
   const files = new FilesSource({
     directory,
     clock: nodeClock,
+    firstSeen: agent.firstSeen,
     onChange: (documents) => agent.setDocuments(documents),
   });
   await files.start();

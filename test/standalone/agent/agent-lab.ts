@@ -171,6 +171,7 @@ export class AgentLab {
   async announces(addresses: readonly string[], timeoutMs = 10_000): Promise<readonly Route[]> {
     const wanted = addresses.map((address) => `${address}/32`).toSorted();
     return await untilValue(
+      // what the agent said is for whoever reads the failure
       `the router has ${wanted.join(', ') || 'nothing'}`,
       () => this.routes(),
       (routes) =>

@@ -1,0 +1,252 @@
+/**
+ * Each thing that a person or a machine can get wrong: one sentence that says what to do, where the user looks, and everything else
+ * keeps running. The truth about "keeps running" is the router's table.
+ */
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { AgentStatus } from '../../../src/agent/status.ts';
+import { untilValue } from '../../support/poll.ts';
+import { heraldProgram } from '../support/herald-program.ts';
+import { skipWithoutStandalone } from '../support/require-standalone.ts';
+import { AgentLab, claim, document, NODE_ADDRESS, peer, pool } from './agent-lab.ts';
+
+const VIP = '198.51.100.10';
+const OTHER = '198.51.100.11';
+
+describe('standalone: bad input', function () {
+  this.timeout(60_000);
+  let lab: AgentLab;
+
+  before(async function () {
+    skipWithoutStandalone(this);
+    lab = await AgentLab.create('badin');
+  });
+  afterEach(async () => await lab?.reset());
+  after(async () => await lab?.destroy());
+
+  /** the VIP is announced, and stays so whatever `bad` adds */
+  async function beside(bad: Readonly<Record<string, readonly string[]>>): Promise<void> {
+    lab.write({ 'base.yaml': [peer(), pool()], 'vip.yaml': [claim(VIP)], ...bad });
+    lab.ready(true);
+    lab.start();
+    await lab.announces([VIP]);
+  }
+
+  const says = (wanted: RegExp, pick: (status: AgentStatus) => readonly string[]) =>
+    untilValue(
+      `a sentence like ${wanted}`,
+      async () => pick(await lab.status()),
+      (all) => all.some((sentence) => wanted.test(sentence)),
+    );
+  const faults = ({ faults: all }: AgentStatus) =>
+    all.map(({ file, line, sentence }) => `${file}:${line} ${sentence}`);
+  const gates = ({ claims }: AgentStatus) =>
+    claims.flatMap((one) =>
+      one.peers.flatMap(({ gates: all }) =>
+        all.map(
+          (gate) =>
+            `${one.address} ${gate.name} ${gate.state}: ${gate.sentence}; ${gate.remedy ?? ''}`,
+        ),
+      ),
+    );
+
+  it('unknown kind, and an IPNode', async () => {
+    await beside({
+      'a.yaml': [document('IPClam', OTHER, {})],
+      'b.yaml': [document('IPNode', 'm1', {})],
+    });
+    await says(/a\.yaml:1 .*IPClam.*IPClaim/s, faults);
+    await says(/b\.yaml:1 .*IPNode/, faults);
+    await lab.announces([VIP]);
+  });
+
+  it('wrong field', async () => {
+    await beside({ 'a.yaml': [claim(OTHER, { chekcs: [] })] });
+    await says(/a\.yaml:\d+ .*chekcs.*checks/s, faults);
+    await lab.announces([VIP]);
+  });
+
+  it('overlapping pools: the later one is refused and names the other', async () => {
+    await beside({
+      'z.yaml': [document('IPPool', 'zz-again', { addresses: ['198.51.100.128/25'] })],
+    });
+    await says(/z\.yaml:\d+ .*vips/s, faults);
+    await lab.announces([VIP]);
+  });
+
+  it('claim outside every pool', async () => {
+    await beside({ 'a.yaml': [claim('203.0.113.9')] });
+    await says(/203\.0\.113\.9 allowed closed: .*in no pool; .*IPPool/, gates);
+    await lab.announces([VIP]);
+  });
+
+  it("a claim that is the node's own address", async () => {
+    const own = document('IPPool', 'own', { addresses: ['10.50.0.0/24'] });
+    await beside({ 'a.yaml': [own, claim(NODE_ADDRESS, { bind: { interface: 'lo' } })] });
+    await says(/10\.50\.0\.2 allowed closed: .*own address/, gates);
+    await lab.announces([VIP]);
+    expect(await lab.addressesOn(lab.device)).to.include(NODE_ADDRESS);
+    expect(await lab.addressesOn('lo')).to.not.include(NODE_ADDRESS);
+  });
+
+  it('unreadable password file: that session stays down and follows when the file comes', async () => {
+    const key = join(lab.node.folder, 'late-key');
+    const locked = document('BGPPeer', 'locked', {
+      address: '10.50.0.66',
+      asn: 64999,
+      localASN: 64512,
+      password: { file: key },
+    });
+    await beside({ 'locked.yaml': [locked] });
+    const sessions = (status: AgentStatus) =>
+      status.sessions.map((each) => `${each.peer} ${each.state} ${each.refused ?? ''}`);
+    await says(/locked refused .*late-key.*ENOENT.*stays down/, sessions);
+    writeFileSync(key, 'opensesame');
+    await says(/locked (idle|connect|active)/, sessions);
+    await lab.announces([VIP]);
+  });
+
+  it('port 179 taken: a sentence, dialled sessions run, and it listens when the port is free', async () => {
+    const squatter = lab.node.spawn('squatter', process.execPath, [
+      '-e',
+      "require('net').createServer().listen(179, '0.0.0.0')",
+    ]);
+    await untilValue(
+      'the port is taken',
+      async () => (await lab.node.exec('ss', ['-Hltn', 'sport', '=', ':179'])).stdout,
+      (text) => text.trim() !== '',
+    );
+    const listening = document('BGPPeer', 'caller', {
+      address: '10.50.0.55',
+      asn: 64999,
+      localASN: 64512,
+      listen: true,
+    });
+    await beside({ 'caller.yaml': [listening] });
+    await says(/179/, ({ warnings }) => warnings);
+    await lab.announces([VIP]);
+    await squatter.kill();
+    await untilValue(
+      'no warning',
+      async () => (await lab.status()).warnings.filter((text) => text.includes('179')),
+      (all) => all.length === 0,
+      { timeoutMs: 15_000 },
+    );
+    await lab.announces([VIP]);
+  });
+
+  it('a second agent on this host refuses to run and says who has the place; the first notices nothing', async () => {
+    await beside({});
+    const before = await lab.uptime();
+    const second = await lab.node.exec(
+      heraldProgram(),
+      [
+        'agent',
+        '--source',
+        `files:${lab.documents}`,
+        '--socket',
+        lab.socket,
+        '--state-dir',
+        join(lab.node.folder, 'second'),
+      ],
+      { anyStatus: true },
+    );
+    expect(second.status).to.equal(1);
+    expect(second.stderr).to.match(/agent/).and.to.contain(String(lab.agent.pid));
+    await lab.announces([VIP]);
+    expect(await lab.uptime()).to.be.at.least(before);
+  });
+
+  it('the clock is stepped by an hour, forth and back: no session, no route and no wait notices', async () => {
+    const stamp = join(lab.node.folder, 'faketime');
+    const library = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1';
+    writeFileSync(stamp, '+0');
+    lab.write({
+      'base.yaml': [peer(), pool()],
+      'vip.yaml': [claim(VIP, { checks: [{ file: { path: '/proc' } }] })],
+    });
+    lab.ready(true);
+    lab.start([], {
+      env: {
+        LD_PRELOAD: library,
+        FAKETIME_TIMESTAMP_FILE: stamp,
+        FAKETIME_NO_CACHE: '1',
+        DONT_FAKE_MONOTONIC: '1',
+        FAKETIME_DONT_FAKE_MONOTONIC: '1',
+      },
+    });
+    await lab.announces([VIP]);
+    const before = await lab.uptime();
+    for (const offset of ['+3600', '-3600', '+0']) {
+      writeFileSync(stamp, offset);
+      const shift = Number(offset);
+      await untilValue(
+        `the agent's clock is at ${offset}`,
+        async () => {
+          lab.write({
+            'tick.yaml': [
+              document('IPPool', `p${Math.abs(shift)}`, { addresses: ['203.0.113.0/24'] }),
+            ],
+          });
+          return lab.agent.log();
+        },
+        (log) => {
+          const times = [...log.matchAll(/"time":"([^"]+)"/g)].map(([, time = '']) =>
+            Date.parse(time),
+          );
+          const last = times.at(-1) ?? 0;
+          return Math.abs(last - Date.now() - shift * 1000) < 60_000;
+        },
+        { timeoutMs: 10_000, everyMs: 300 },
+      );
+      await lab.announces([VIP]);
+    }
+    // longer than the hold time: a timer that followed the wall clock would have fired or hung by now
+    await untilValue(
+      'the session is older than its hold time',
+      () => lab.uptime(),
+      (age) => age >= 10,
+      {
+        timeoutMs: 20_000,
+      },
+    );
+    expect(await lab.uptime()).to.be.at.least(before);
+    await lab.announces([VIP]);
+  });
+
+  it('a state directory that cannot be written costs nothing but the memory', async () => {
+    writeFileSync(join(lab.node.folder, 'blocked'), '');
+    lab.write({ 'all.yaml': [peer(), pool(), claim(VIP)] });
+    lab.ready(true);
+    lab.start(['--state-dir', join(lab.node.folder, 'blocked')]);
+    await lab.announces([VIP]);
+    await untilValue(
+      'the log says so',
+      () => lab.agent.log(),
+      (text) => /not saved/.test(text),
+    );
+    await lab.announces([VIP]);
+  });
+
+  for (const [flags, wanted] of [
+    [['--log-level', 'loud'], /--log-level is 'loud': write one of/],
+    [['--asn', '5x'], /--asn is '5x': write a whole number/],
+    [['--nodename', 'x'], /unknown flag '--nodename'/],
+    [['--source', 'kube'], /--source is 'kube': write files:DIR/],
+    [
+      ['--join-check', 'https://127.0.0.1:6443/readyz', '--join-pin', 'abc'],
+      /--join-pin is 'abc': write 64 hex/,
+    ],
+    [['--join-check', 'gopher://x'], /gopher/],
+  ] as const) {
+    it(`herald agent ${flags.join(' ')}: one sentence, exit 2`, async () => {
+      mkdirSync(lab.documents, { recursive: true });
+      const said = await lab.node.exec(heraldProgram(), ['agent', ...flags], { anyStatus: true });
+      expect(said.status).to.equal(2);
+      expect(said.stderr).to.match(wanted);
+      expect(said.stderr.trim().split('\n')).to.have.length(1);
+    });
+  }
+});

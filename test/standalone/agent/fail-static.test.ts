@@ -1,0 +1,144 @@
+/** A restart while the documents cannot be read: the saved View carries the routes, and says that it is old. */
+
+import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { untilValue } from '../../support/poll.ts';
+import { skipWithoutStandalone } from '../support/require-standalone.ts';
+import { AgentLab, claim, peer, pool } from './agent-lab.ts';
+
+const VIP = '198.51.100.10';
+
+describe('standalone: the saved View', function () {
+  this.timeout(60_000);
+  let lab: AgentLab;
+
+  before(async function () {
+    skipWithoutStandalone(this);
+    lab = await AgentLab.create('static');
+  });
+  afterEach(async () => await lab?.reset());
+  after(async () => await lab?.destroy());
+
+  const saved = () => join(lab.state, 'view.json');
+
+  async function savedOnce(): Promise<void> {
+    lab.write({ 'all.yaml': [peer(), pool(), claim(VIP)] });
+    lab.ready(true);
+    lab.start();
+    await lab.announces([VIP]);
+    await untilValue(
+      'it is saved',
+      () => readFileSync(saved(), 'utf8'),
+      (text) => text.includes(VIP),
+    );
+  }
+
+  it('carries the routes over a restart without documents, marked stale, until they are back', async () => {
+    await savedOnce();
+    expect(await lab.agent.stop()).to.equal(0);
+    renameSync(lab.documents, `${lab.documents}.away`);
+    lab.start();
+    await lab.announces([VIP]);
+    const { stale, faults } = await lab.status();
+    expect(stale?.sentence).to.contain('saved');
+    expect(faults.map(({ sentence }) => sentence).join()).to.match(/director/);
+    const before = await lab.uptime();
+    renameSync(`${lab.documents}.away`, lab.documents);
+    await untilValue(
+      'not stale',
+      () => lab.status(),
+      (status) => status.stale === undefined,
+    );
+    await lab.announces([VIP]);
+    expect(await lab.uptime()).to.be.at.least(before);
+  });
+
+  it('still announces nothing before the join check has passed in this life', async () => {
+    await savedOnce();
+    await lab.agent.stop();
+    renameSync(lab.documents, `${lab.documents}.away`);
+    lab.ready(false);
+    lab.start();
+    await lab.established();
+    await untilValue(
+      'asked',
+      () => lab.status(),
+      ({ joined }) => /does not exist|no such/i.test(joined.sentence),
+    );
+    await lab.announces([]);
+    lab.ready(true);
+    await lab.announces([VIP]);
+    renameSync(`${lab.documents}.away`, lab.documents);
+  });
+
+  it('counts no longer than --max-stale', async () => {
+    await savedOnce();
+    await lab.agent.stop();
+    renameSync(lab.documents, `${lab.documents}.away`);
+    lab.start(['--max-stale', '4']);
+    await lab.announces([VIP], 3000);
+    await lab.announces([], 8000);
+    expect(
+      (await lab.status()).claims[0]?.gates.find(({ name }) => name === 'assigned')?.sentence,
+    ).to.contain('too long');
+    renameSync(`${lab.documents}.away`, lab.documents);
+    await lab.announces([VIP]);
+  });
+
+  it('a document that turned bad while the agent was down keeps its last good form', async () => {
+    await savedOnce();
+    await lab.agent.kill();
+    lab.write({ 'all.yaml': [peer(), pool(), claim(VIP, { bond: 'lo' })] });
+    lab.start();
+    await lab.announces([VIP]);
+    expect((await lab.status()).faults).to.have.length(1);
+    lab.write({ 'all.yaml': [peer(), pool()] });
+    await lab.announces([]);
+  });
+
+  it('holds no secret, is for its owner only, and a damaged one is ignored', async () => {
+    const key = join(lab.node.folder, 'key');
+    writeFileSync(key, 'very-secret-key\n');
+    lab.write({ 'all.yaml': [peer({ password: { file: key } }), pool(), claim(VIP)] });
+    lab.ready(true);
+    lab.start();
+    await untilValue(
+      'it is saved',
+      () => readFileSync(saved(), 'utf8'),
+      (text) => text.includes(VIP),
+    );
+    expect(statSync(saved()).mode & 0o777).to.equal(0o600);
+    expect(readFileSync(saved(), 'utf8')).to.not.contain('very-secret');
+    expect(JSON.stringify(await lab.status())).to.not.contain('very-secret');
+    expect(lab.agent.log()).to.not.contain('very-secret');
+    await lab.agent.kill();
+    writeFileSync(saved(), '{"version":1,"sav');
+    lab.write({ 'all.yaml': [peer(), pool(), claim(VIP)] });
+    lab.start();
+    await lab.announces([VIP]);
+  });
+
+  it("a person's drain survives a restart", async () => {
+    await savedOnce();
+    const asked = await lab.control().drain({ reason: 'new disk' });
+    expect(asked.ok && asked.value.ok).to.equal(true);
+    await lab.announces([]);
+    await untilValue(
+      'saved',
+      () => readFileSync(saved(), 'utf8'),
+      (text) => text.includes('new disk'),
+    );
+    await lab.agent.stop();
+    lab.start();
+    await lab.established();
+    await untilValue(
+      'joined',
+      () => lab.status(),
+      ({ joined }) => joined.state === 'open',
+    );
+    await lab.announces([]);
+    await lab.control().undrain();
+    await lab.announces([VIP]);
+  });
+});
