@@ -187,7 +187,7 @@ describe('standalone: bad input', function () {
         async () => {
           lab.write({
             'tick.yaml': [
-              document('IPPool', `p${Math.abs(shift)}`, { addresses: ['203.0.113.0/24'] }),
+              document('IPPool', `p${performance.now().toFixed(0)}`, { addresses: ['203.0.113.0/24'] }),
             ],
           });
           return lab.agent.log();
