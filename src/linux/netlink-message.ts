@@ -47,6 +47,16 @@ export interface NetlinkMessage {
 /** Not by bits: a length of 2^31 or more would become negative. */
 const align = (length: number) => Math.ceil(length / 4) * 4;
 
+// Lists have thousands of numbers in small pieces: a DataView for each would cost more than all the rest.
+const u16 = (bytes: Uint8Array, at: number) => (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8);
+
+/** a signed 32-bit integer, as bgp-ts keeps the words of an address */
+const networkWord = (bytes: Uint8Array, at: number) =>
+  ((bytes[at] ?? 0) << 24) |
+  ((bytes[at + 1] ?? 0) << 16) |
+  ((bytes[at + 2] ?? 0) << 8) |
+  (bytes[at + 3] ?? 0);
+
 const viewOf = (bytes: Uint8Array) =>
   new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
@@ -95,12 +105,11 @@ export function findAttribute(
   from: number,
   type: number,
 ): Uint8Array | undefined {
-  const view = viewOf(body);
   let at = from;
   while (at + ATTRIBUTE_HEADER_OCTETS <= body.length) {
-    const length = view.getUint16(at, true);
+    const length = u16(body, at);
     if (length < ATTRIBUTE_HEADER_OCTETS || at + length > body.length) return undefined;
-    if ((view.getUint16(at + 2, true) & ATTRIBUTE_TYPE_MASK) === type) {
+    if ((u16(body, at + 2) & ATTRIBUTE_TYPE_MASK) === type) {
       return body.subarray(at + ATTRIBUTE_HEADER_OCTETS, at + length);
     }
     at += align(length);
@@ -149,12 +158,12 @@ export function uint32(value: number): Uint8Array {
 /** undefined where there are fewer than four octets */
 export function uint32At(bytes: Uint8Array | undefined, at = 0): number | undefined {
   if (bytes === undefined || at + 4 > bytes.length) return undefined;
-  return viewOf(bytes).getUint32(at, true);
+  return (u16(bytes, at) | (u16(bytes, at + 2) << 16)) >>> 0;
 }
 
 /** undefined where there are fewer than two octets */
 export function uint16At(bytes: Uint8Array, at: number): number | undefined {
-  return at + 2 > bytes.length ? undefined : viewOf(bytes).getUint16(at, true);
+  return at + 2 > bytes.length ? undefined : u16(bytes, at);
 }
 
 /** A C string: names of interfaces are ASCII in practice, but the kernel takes any bytes. */
@@ -191,10 +200,12 @@ export function encodeAddress(address: Address): Uint8Array {
 /** undefined where the octets are too few for the family */
 export function decodeAddress(family: Family, bytes: Uint8Array | undefined): Address | undefined {
   if (bytes === undefined || bytes.length < (family === 'ipv4' ? 4 : 16)) return undefined;
-  const view = viewOf(bytes);
-  if (family === 'ipv4') return { family, bits: view.getInt32(0) };
-  const [w0, w1, w2, w3] = [0, 4, 8, 12].map((at) => view.getInt32(at));
-  if (w0 === undefined || w1 === undefined || w2 === undefined || w3 === undefined)
-    return undefined;
-  return { family, w0, w1, w2, w3 };
+  if (family === 'ipv4') return { family, bits: networkWord(bytes, 0) };
+  return {
+    family,
+    w0: networkWord(bytes, 0),
+    w1: networkWord(bytes, 4),
+    w2: networkWord(bytes, 8),
+    w3: networkWord(bytes, 12),
+  };
 }

@@ -41,6 +41,8 @@ export interface MonitorOptions {
   readonly receiveBufferOctets?: number;
 }
 
+/** A socket that fails at once must not make the loop spin; what is missed meanwhile is in the resync. */
+const MIN_LIFE_MS = 100;
 const REOPEN_AFTER_MS = 1000;
 /** thousands of addresses may change while the event loop is busy */
 const RECEIVE_BUFFER_OCTETS = 1 << 20;
@@ -80,7 +82,12 @@ export class NetlinkMonitor {
     });
     // Every error is followed by `close`, also ENOBUFS, which is no more than "something was lost".
     socket.on('error', () => undefined);
-    socket.on('close', () => this.#restart());
+    const opened = performance.now();
+    socket.on('close', () => {
+      const livedMs = performance.now() - opened;
+      if (livedMs >= MIN_LIFE_MS) this.#restart();
+      else this.#restartAfter(MIN_LIFE_MS - livedMs);
+    });
     socket.unref();
     return socket;
   }
@@ -91,10 +98,15 @@ export class NetlinkMonitor {
       this.#socket = this.#open();
     } catch (error) {
       if (!(error instanceof NetlinkError)) throw error;
-      this.#reopen = setTimeout(() => this.#restart(), REOPEN_AFTER_MS).unref();
+      this.#restartAfter(REOPEN_AFTER_MS);
       return;
     }
     this.#tell('resync');
+  }
+
+  #restartAfter(delayMs: number): void {
+    if (this.#isStopped) return;
+    this.#reopen = setTimeout(() => this.#restart(), delayMs).unref();
   }
 
   #tell(change: Change): void {

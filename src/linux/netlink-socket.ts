@@ -30,7 +30,9 @@ import {
 } from './netlink-message.ts';
 
 const ANSWER_WITHIN_SECONDS = 2;
-const ATTEMPTS = 10;
+/** A list is whole when nothing changed while it was read: with thousands of changes per second that takes many attempts. */
+const MIN_ATTEMPTS = 10;
+const PERSIST_MS = 500;
 /** the kernel fills at most 32 KiB per datagram of a list */
 const BUFFER_OCTETS = 65_536;
 
@@ -72,13 +74,15 @@ export class NetlinkSocket {
   }
 
   #persist(request: NetlinkRequest): readonly NetlinkMessage[] {
-    let code = '';
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    const started = performance.now();
+    for (let attempt = 1; ; attempt += 1) {
       const answer = this.#ask(request);
       if (answer.kind === 'done') return answer.messages;
-      code = answer.code;
+      if (attempt >= MIN_ATTEMPTS && performance.now() - started > PERSIST_MS) {
+        const message = `the kernel gave no whole answer in ${attempt} attempts`;
+        throw new NetlinkError(answer.code, message);
+      }
     }
-    throw new NetlinkError(code, `the kernel gave no whole answer in ${ATTEMPTS} attempts`);
   }
 
   #ask(request: NetlinkRequest): Answer {

@@ -12,6 +12,7 @@
 
 import { appendFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { type Address, formatAddress } from 'bgp-ts';
+import { NetlinkError } from './netlink-calls.ts';
 
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 
@@ -38,14 +39,25 @@ export class OwnedAddresses {
   add(address: Address, interfaceName: string): void {
     const line = lineOf(address, interfaceName);
     if (this.#owned.has(line)) return;
-    appendFileSync(this.#file, `+ ${line}\n`);
+    this.#append(`+ ${line}\n`);
     this.#owned.add(line);
   }
 
   remove(address: Address, interfaceName: string): void {
     const line = lineOf(address, interfaceName);
     if (!this.#owned.delete(line)) return;
-    appendFileSync(this.#file, `- ${line}\n`);
+    this.#append(`- ${line}\n`);
+  }
+
+  /** A full disk is one more reason why an address cannot be added, and no reason to die. */
+  #append(text: string): void {
+    try {
+      appendFileSync(this.#file, text);
+    } catch (cause) {
+      if (!(cause instanceof Error && 'code' in cause && typeof cause.code === 'string'))
+        throw cause;
+      throw new NetlinkError(cause.code, `cannot write ${this.#file}: ${cause.code}`, { cause });
+    }
   }
 }
 

@@ -33,6 +33,9 @@ export function refusedBy(error: unknown, attempt: Attempt): Refused {
       sentence: `${doing}: IPv6 is disabled there; set net.ipv6.conf.${name}.disable_ipv6=0`,
     };
   }
+  if (attempt.family === 'ipv6' && (code === 'EOPNOTSUPP' || code === 'EAFNOSUPPORT')) {
+    return { kind: 'failed', code, sentence: `${doing}: this kernel runs without IPv6` };
+  }
   return { kind: 'failed', code, sentence: `${doing}: ${error.message}` };
 }
 

@@ -1,8 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { address } from 'bgp-ts';
 import { expect } from 'chai';
+import { NetlinkError } from '../../../src/linux/netlink-calls.ts';
 import { OwnedAddresses, parseOwned } from '../../../src/linux/owned-addresses.ts';
 
 describe('the file of owned addresses', () => {
@@ -38,6 +39,16 @@ describe('the file of owned addresses', () => {
   it('counts for one boot', () => {
     new OwnedAddresses(file(), 'one').add(seven, 'lo');
     expect(new OwnedAddresses(file(), 'two').has(seven, 'lo')).to.equal(false);
+  });
+
+  it('that cannot be written is an error with a name, and owns nothing more', () => {
+    const owned = new OwnedAddresses(file(), 'one');
+    rmSync(file());
+    mkdirSync(file());
+    expect(() => owned.add(seven, 'lo'))
+      .to.throw(NetlinkError)
+      .with.property('code', 'EISDIR');
+    expect(owned.has(seven, 'lo')).to.equal(false);
   });
 
   it('owns nothing by a last line that was cut short', () => {

@@ -2,6 +2,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Outcome } from '../../../src/linux/address-table.ts';
 import { describeAddressTable } from '../../compliance/address-table.ts';
@@ -116,13 +117,37 @@ describe('addresses in the kernel', function () {
       interface: 'lo',
     });
     expect(added).to.equal(2000);
-    // A list for each would be 2,000 lists of up to 2,000: seconds.
-    expect(ms).to.be.below(1500);
+    // A list for each would be 2,000 lists of up to 2,000: ten seconds and more.
+    expect(ms).to.be.below(4000);
     expect((await subject.list()).filter((each) => each.ours)).to.have.length(2000);
     expect((await open().list()).filter((each) => each.ours)).to.have.length(2000);
     expect(
       (await addressLines(machine.host)).filter((line) => line.endsWith(' lo')),
     ).to.have.length(2000);
+  });
+
+  it('are listed whole while others come and go', async () => {
+    const others = Array.from({ length: 200 }, (_, at) => `100.65.0.${at}/32 dev lo`);
+    await machine.host.ip(...others.map((each) => `address add ${each}`));
+    const addresses = Array.from({ length: 1000 }, (_, at) => `100.64.${at >> 8}.${at & 255}`);
+    const subject = open();
+    await subject.ask({ kind: 'add-many', addresses, interface: 'lo' });
+    // The kernel goes on in a list by counting: when an address before that place goes, one behind it would be left out.
+    let isBusy = true;
+    const churn = (async () => {
+      while (isBusy) {
+        await machine.host.ip(...others.map((each) => `address delete ${each}`));
+        await machine.host.ip(...others.map((each) => `address add ${each}`));
+        await delay(10);
+      }
+    })();
+    const counts: number[] = [];
+    for (let round = 0; round < 20; round += 1) {
+      counts.push(...(await subject.ask<number[]>({ kind: 'list-many', times: 10 })));
+    }
+    isBusy = false;
+    await churn;
+    expect(counts.filter((count) => count !== 1000)).to.deep.equal([]);
   });
 
   it('need CAP_NET_ADMIN, and a sentence says so; reading needs nothing', async () => {
@@ -205,14 +230,23 @@ describe('addresses in the kernel', function () {
     });
 
     for (const kind of ['end', 'exit'] as const) {
-      it(`does not keep the process: ${kind}`, async () => {
-        const subject = open();
-        await subject.subscribe();
-        const asked = performance.now();
-        await subject.ask({ kind });
-        await subject.ended;
-        // Most of it is node going away.
-        expect(performance.now() - asked).to.be.below(150);
+      it(`does not keep the process, nor hold it back by more than 50 ms: ${kind}`, async () => {
+        const goesWithin = async (monitored: boolean) => {
+          const subject = open();
+          await (monitored ? subject.subscribe() : subject.links());
+          const asked = performance.now();
+          await subject.ask({ kind });
+          await subject.ended;
+          return performance.now() - asked;
+        };
+        // The best of three of each: the rest is the machine, and node itself going away.
+        const best = async (monitored: boolean) =>
+          Math.min(
+            await goesWithin(monitored),
+            await goesWithin(monitored),
+            await goesWithin(monitored),
+          );
+        expect(await best(true)).to.be.below((await best(false)) + 50);
       });
     }
   });

@@ -27,6 +27,7 @@ export type SubjectCommand =
   | { readonly kind: 'list' | 'links' | 'subscribe' | 'unsubscribe' | 'end' | 'exit' }
   | { readonly kind: 'add' | 'remove'; readonly address: string; readonly interface: string }
   | { readonly kind: 'add-many'; readonly addresses: readonly string[]; readonly interface: string }
+  | { readonly kind: 'list-many'; readonly times: number }
   | { readonly kind: 'overflow'; readonly blockMs: number }
   | { readonly kind: 'arp-warnings'; readonly interface: string }
   | {
@@ -60,6 +61,8 @@ function overflow(blockMs: number): void {
   monitor.start();
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, blockMs);
 }
+
+const countOurs = () => table.list().filter((each) => each.ours).length;
 
 function addMany(addresses: readonly string[], interfaceName: string): unknown {
   const started = performance.now();
@@ -95,6 +98,8 @@ function obey(command: SubjectCommand): unknown {
     case 'unsubscribe':
       unsubscribe?.();
       return null;
+    case 'list-many':
+      return Array.from({ length: command.times }, () => countOurs());
     case 'overflow':
       overflow(command.blockMs);
       return null;
