@@ -1,0 +1,96 @@
+/**
+ * The same with the real kube-apiserver on one of the masters: its `/readyz`, its certificate, its five seconds to readiness. The
+ * agent is there long before it, and the address follows it up, down and up again while stand-ins serve on the other two.
+ */
+
+import { expect } from 'chai';
+import { done, notYet, until } from '../support/poll.ts';
+import { apiPort, vip, vipPrefix } from './support/addresses.ts';
+import { KubeApiServer, kubeApiServerProgram } from './support/kube-api-server.ts';
+import { nowMs } from './support/monotonic.ts';
+import { Prober } from './support/prober.ts';
+import { skipWithoutStandalone } from './support/require-standalone.ts';
+import { createTopology, type Topology } from './support/topology.ts';
+
+const buildBoundMs = 30 * 60_000;
+const startBoundMs = 60_000;
+
+describe('a real kube-apiserver behind the address', () => {
+  let topology: Topology;
+  let api: KubeApiServer;
+
+  before(async function () {
+    this.timeout(buildBoundMs);
+    skipWithoutStandalone(this);
+    await kubeApiServerProgram();
+    topology = await createTopology({ kind: 'bird' });
+    api = await KubeApiServer.prepare(topology.master('m1'));
+    await topology.edge.start();
+    for (const master of topology.masters) {
+      master.writeDocuments({ address: vip });
+      master.startAgent();
+      if (master.name !== 'm1') master.startApi();
+    }
+    await topology.routesOf(['m2', 'm3']);
+  });
+
+  after(() => topology?.destroy());
+
+  afterEach(function () {
+    if (this.currentTest?.state !== 'failed') return;
+    process.stderr.write(`${api?.log()}\n${topology?.master('m1').log()}\n`);
+  });
+
+  it('is announced when it is ready, taken back when it dies, announced again when it returns', async function () {
+    this.timeout(3 * startBoundMs);
+    await topology.steady(['m1', 'm2', 'm3']);
+    expect(await topology.edge.announcers(vipPrefix)).to.not.include(topology.master('m1').address);
+
+    const startedMs = nowMs();
+    api.start();
+    await topology.routesOf(['m1', 'm2', 'm3'], vipPrefix, startBoundMs);
+    const readySeconds = (nowMs() - startedMs) / 1000;
+    const prober = await Prober.start(topology.client, {
+      address: vip,
+      port: apiPort,
+      everyMs: 20,
+      seconds: 100,
+      by: { https: topology.authority.certificate },
+    });
+    const sinceMs = nowMs();
+    await answeredBy(prober, 'm1');
+    const steady = await prober.outage(sinceMs, nowMs());
+    expect(steady.lost, 'probes lost while all three serve').to.equal(0);
+
+    const killedMs = nowMs();
+    await api.kill();
+    await topology.routesOf(['m2', 'm3']);
+    const goneMs = nowMs() - killedMs;
+    const death = await prober.outage(killedMs, nowMs());
+    expect(death.outageMs, 'outage in ms').to.be.below(1_500);
+    expect(death.answeredBy).to.include.all.keys('m2', 'm3');
+
+    const againMs = nowMs();
+    api.start();
+    await topology.routesOf(['m1', 'm2', 'm3'], vipPrefix, startBoundMs);
+    await answeredBy(prober, 'm1', againMs);
+    const returned = await prober.outage(againMs, nowMs());
+    await prober.stop();
+    expect(returned.lost, 'probes lost by its return').to.equal(0);
+    process.stdout.write(
+      `    kube-apiserver: started to routed ${readySeconds.toFixed(1)} s; killed to routes gone ${goneMs.toFixed(0)} ms, outage ${death.outageMs.toFixed(0)} ms, ${death.lost} of ${death.sent} probes lost\n`,
+    );
+  });
+});
+
+/** A probe sent after `sinceMs` got its answer from this master. */
+async function answeredBy(prober: Prober, name: string, sinceMs = 0): Promise<void> {
+  await until(
+    `${name} answers`,
+    () => {
+      const probes = prober.read().filter((probe) => probe.sentMs >= sinceMs);
+      return probes.some((probe) => probe.who === name) ? done(true) : notYet(probes.at(-1));
+    },
+    { everyMs: 50 },
+  );
+}

@@ -1,0 +1,94 @@
+/** The arithmetic behind the fail-over numbers, on logs written by hand: a wrong sum here would make every measurement lie. */
+
+import { expect } from 'chai';
+import { renderEdge } from './edge-router.ts';
+import { failoverCases } from './failover-cases.ts';
+import { percentile, renderPage, rowTitle } from './measurements.ts';
+import { analyse, parseProbes } from './prober.ts';
+import { parseRouteEvents } from './route-watch.ts';
+
+describe('what the fail-over tests count', () => {
+  const log = [
+    '1000.000 1.000 m1',
+    '1020.000 950.000 !timeout',
+    '1010.000 1.500 m2',
+    '1030.000 0.400 !reset',
+    '1040.000 0.300 !ECONNREFUSED',
+    '1050.000 1.000 m2',
+    '1060.000 1.000 m1',
+    '1070.0',
+  ].join('\n');
+
+  it('reads whole lines only, in whatever order they were decided', () => {
+    expect(parseProbes(log)).to.have.length(7);
+    expect(parseProbes(log)[1]).to.deep.equal({
+      sentMs: 1020,
+      latencyMs: 950,
+      lost: 'timeout',
+    });
+  });
+
+  it('counts an outage from the first lost probe to one interval after the last, resets apart', () => {
+    expect(analyse(parseProbes(log), 1000, 1060, 10)).to.deep.equal({
+      sent: 7,
+      lost: 2,
+      resets: 1,
+      outageMs: 30,
+      longestGapMs: 40,
+      answeredBy: { m1: 2, m2: 2 },
+      reasons: { timeout: 1, ECONNREFUSED: 1 },
+    });
+  });
+
+  it('sees only the span it is asked for, and a span without an answer as one gap', () => {
+    expect(analyse(parseProbes(log), 1045, 1060, 10)).to.include({ sent: 2, lost: 0, outageMs: 0 });
+    expect(analyse(parseProbes(log), 1015, 1045, 10)).to.include({ sent: 3, longestGapMs: 30 });
+  });
+
+  it('takes percentiles by rank', () => {
+    const values = Array.from({ length: 100 }, (_, index) => 100 - index);
+    expect([0.5, 0.99, 1].map((share) => percentile(values, share))).to.deep.equal([50, 99, 100]);
+    expect(percentile([7], 0.5)).to.equal(7);
+  });
+
+  it('reads the gateways of a route from the kernel’s events', () => {
+    const events = parseRouteEvents(
+      [
+        '[2026-01-01T00:00:00.000100] 198.51.100.10 proto bird metric 32 \\\tnexthop via 10.40.2.2 dev eth2 weight 1 \\\tnexthop via 10.40.1.2 dev eth1 weight 1 ',
+        '[2026-01-01T00:00:01.500000] 198.51.100.10 via 10.40.2.2 dev eth2 proto bird metric 32 ',
+        '[2026-01-01T00:00:02.000000] Deleted 198.51.100.10 via 10.40.2.2 dev eth2 proto bird metric 32 ',
+        '[2026-01-01T00:00:03',
+      ].join('\n'),
+    );
+    expect(events.map((event) => event.gateways)).to.deep.equal([
+      ['10.40.1.2', '10.40.2.2'],
+      ['10.40.2.2'],
+      [],
+    ]);
+    const [first, second] = events;
+    expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).to.be.closeTo(1499.9, 5);
+  });
+
+  it('writes a row for every case that was measured, and nothing for one that was not', () => {
+    const run = analyse(parseProbes(log), 1000, 1060, 10);
+    const measured = failoverCases
+      .slice(1)
+      .map(({ id }) => ({ id, kind: 'frr' as const, runs: [run] }));
+    const page = renderPage(measured, { versions: [], notes: [] });
+    const has = failoverCases.map(({ id }) => page.includes(rowTitle(id, 'frr')));
+    expect(has).to.deep.equal([false, ...measured.map(() => true)]);
+  });
+
+  it('accepts exact host routes of the pool and nothing else, in either router', () => {
+    const config = {
+      asn: 64500,
+      neighbourAsn: 64512,
+      routerId: '10.40.0.1',
+      neighbours: [{ address: '10.40.1.2', localAddress: '10.40.1.1' }],
+      prefixes: ['198.51.100.0/24'],
+      holdSeconds: 3,
+    };
+    expect(renderEdge('bird', config)).to.include('198.51.100.0/24{32,32}');
+    expect(renderEdge('frr', config)).to.include('permit 198.51.100.0/24 ge 32');
+  });
+});

@@ -1,0 +1,139 @@
+/**
+ * The client's side of a fail-over: opens a new TCP connection to one address every few milliseconds, asks who answers, and
+ * writes down the moment and the outcome. Open loop: a probe that hangs holds up no other, so what is lost is counted
+ * and not hidden behind the wait for it. Bounded in number; SIGTERM ends the sending early. A program of its own, so that
+ * neither the tests nor a router can hold up its clock.
+ *
+ * A connection that was open and is then reset is told apart (`reset`): that is what happens to a flow whose way changes under
+ * it. A datagram cannot be caught so: one way there, one answer.
+ *
+ * usage: prober-main.ts plain|https:CA_FILE|udp ADDRESS PORT EVERY_MS COUNT OUTPUT
+ */
+
+import { createSocket } from 'node:dgram';
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type TLSSocket, connect as tlsConnect } from 'node:tls';
+import { nowMs } from './monotonic.ts';
+
+/** Below the second after which the kernel sends a lost SYN again: a probe never counts as answered late. */
+const timeoutMs = 950;
+
+const [how = '', address = '', port = '', everyMs = '', count = '', output = ''] =
+  process.argv.slice(2);
+const ca = how.startsWith('https:') ? readFileSync(how.slice('https:'.length), 'utf8') : undefined;
+const log = openSync(output, 'w');
+let lines: string[] = [];
+let open = 0;
+let isStopping = false;
+process.on('SIGTERM', () => {
+  isStopping = true;
+});
+
+function flush(): void {
+  if (lines.length > 0) writeSync(log, lines.join(''));
+  lines = [];
+}
+
+type Finish = (outcome: string) => void;
+
+/** Writes down one outcome, the first; `end` lets go of what the probe holds. */
+function begin(end: () => void): Finish {
+  const sentMs = nowMs();
+  open += 1;
+  let isOver = false;
+  const finish = (outcome: string) => {
+    if (isOver) return;
+    isOver = true;
+    open -= 1;
+    clearTimeout(timer);
+    lines.push(`${sentMs.toFixed(3)} ${(nowMs() - sentMs).toFixed(3)} ${outcome}\n`);
+    end();
+  };
+  const timer = setTimeout(() => finish('!timeout'), timeoutMs);
+  return finish;
+}
+
+const datagrams = createSocket('udp4');
+const waiting = new Map<string, Finish>();
+let sequence = 0;
+datagrams.on('message', (bytes) => {
+  const [number = '', who = '!nameless'] = bytes.toString('latin1').split(' ');
+  waiting.get(number)?.(who);
+});
+datagrams.on('error', () => undefined);
+
+function probeByDatagram(): void {
+  sequence += 1;
+  const number = String(sequence);
+  const finish = begin(() => waiting.delete(number));
+  waiting.set(number, finish);
+  datagrams.send(number, Number(port), address, (error) => {
+    if (error !== null) finish(`!${'code' in error ? error.code : error.message}`);
+  });
+}
+
+function probeByConnection(): void {
+  let isOpen = false;
+  const socket = dial();
+  // By a reset, which TLS cannot: thousands of connections in TIME_WAIT would use up the ports.
+  const finish = begin(() => (ca === undefined ? socket.resetAndDestroy() : socket.destroy()));
+  socket.on('connect', () => {
+    isOpen = true;
+  });
+  socket.on('error', (error) => {
+    const code = 'code' in error ? String(error.code) : error.message;
+    finish(isOpen && code === 'ECONNRESET' ? '!reset' : `!${code}`);
+  });
+  socket.on('close', () => finish('!closed'));
+  let answer = '';
+  socket.on('data', (chunk: Uint8Array) => {
+    answer += Buffer.from(chunk).toString('latin1');
+    const status = /^HTTP\/1\.[01] (\d+)[^\n]*\n/.exec(answer)?.[1];
+    if (status === undefined || !answer.includes('\r\n\r\n')) return;
+    const who = ca === undefined ? /^x-node: *(\S+)/im.exec(answer)?.[1] : nameOf(socket);
+    finish(status === '200' ? (who ?? '!nameless') : `!HTTP-${status}`);
+  });
+}
+
+function dial(): Socket {
+  const request = `GET /readyz HTTP/1.1\r\nHost: ${address}\r\nConnection: close\r\n\r\n`;
+  const target = { host: address, port: Number(port) };
+  if (ca === undefined) {
+    const socket = connect(target);
+    socket.on('connect', () => socket.write(request));
+    return socket;
+  }
+  const socket = tlsConnect({ ...target, ca });
+  socket.on('secureConnect', () => socket.write(request));
+  return socket;
+}
+
+/** Which server it was: over TLS, the one whose certificate it is. */
+function nameOf(socket: Socket): string | undefined {
+  const certificate = 'getPeerCertificate' in socket ? peerOf(socket) : undefined;
+  const name = certificate?.subject?.CN;
+  return typeof name === 'string' ? name : undefined;
+}
+
+function peerOf(socket: Socket): ReturnType<TLSSocket['getPeerCertificate']> | undefined {
+  const method: unknown = Reflect.get(socket, 'getPeerCertificate');
+  return typeof method === 'function' ? Reflect.apply(method, socket, []) : undefined;
+}
+
+const probe = how === 'udp' ? probeByDatagram : probeByConnection;
+const started = nowMs();
+let sent = 0;
+while (!isStopping && sent < Number(count)) {
+  while (sent < Number(count) && nowMs() >= started + sent * Number(everyMs)) {
+    probe();
+    sent += 1;
+  }
+  flush();
+  await delay(Math.max(0, started + sent * Number(everyMs) - nowMs()));
+}
+while (open > 0) await delay(5);
+flush();
+closeSync(log);
+datagrams.close();

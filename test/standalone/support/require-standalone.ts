@@ -1,0 +1,19 @@
+/** What the standalone tests need besides the interop lab; they skip loudly without it, as those do. */
+
+import { spawnSync } from 'node:child_process';
+import { skipWithoutLab } from '../../interop/require-lab.ts';
+
+const programs = ['openssl', 'ss', 'flock', 'etcd'];
+
+export function skipWithoutStandalone(context: Mocha.Context): void {
+  skipWithoutLab(context, ['bird', 'frr']);
+  const missing = programs.filter(
+    (each) => spawnSync('sh', ['-c', `command -v ${each}`]).status !== 0,
+  );
+  if (missing.length === 0) return;
+  const sentence = `standalone tests need ${missing.join(', ')}; run \`make setup\`.`;
+  const { HERALD_REQUIRE_LAB: required = '' } = process.env;
+  if (required !== '') throw new Error(sentence);
+  process.stderr.write(`SKIPPED: ${sentence}\n`);
+  context.skip();
+}
