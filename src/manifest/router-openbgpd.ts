@@ -57,7 +57,8 @@ function session(plan: RouterPlan, group: string): string[] {
     `  announce IPv4 ${plan.families.includes('ipv4') ? 'unicast' : 'none'}`,
     `  announce IPv6 ${plan.families.includes('ipv6') ? 'unicast' : 'none'}`,
     `  announce restart ${plan.gracefulRestartSeconds === undefined ? 'no' : 'yes'}`,
-    `  # maxRoutes ${plan.maxRoutes} and headroom, both families together, refused routes too; back after ${plan.restartMinutes} min`,
+    `  # maxRoutes ${plan.maxRoutes} and headroom, both families together, refused routes too. The restart timer (minutes)`,
+    '  # holds only what OpenBGPD dials: a node that dials may come back at once.',
     `  max-prefix ${plan.prefixLimit} restart ${plan.restartMinutes}`,
     ...plan.neighbours.map(({ address, name }) =>
       name === undefined ? `  neighbor ${address}` : `  neighbor ${address} { descr "${name}" }`,

@@ -181,7 +181,7 @@ function checkNeighbours(
   }
   if (ranges.length > 0 && password === undefined && !insecure) {
     throw new ManifestRefusal(
-      `a neighbour range without a password lets every pod behind the NAT of a node dial the router and inject routes; TTL security does not stop that, a TCP-MD5 password does: set password.file in BGPPeer ${peer.name}, or use --neighbor, or insist with --insecure`,
+      `a neighbour range without a password lets every pod behind the NAT of a node dial the router and inject routes; TTL security does not stop that (FRR does not check it for a range), a TCP-MD5 password does: set password.file in BGPPeer ${peer.name}, or use --neighbor, or insist with --insecure`,
     );
   }
   const unchecked = UNCHECKED_RANGES[router];

@@ -207,7 +207,7 @@ describe('herald manifest router', () => {
       ' bgp listen limit 8',
       ' bgp listen range 10.0.0.0/24 peer-group herald-tor',
       '  neighbor herald-tor route-map herald-tor-out out',
-      '  neighbor herald-tor maximum-prefix 110 restart 2 force',
+      '  neighbor herald-tor maximum-prefix 110 restart 2',
       '  maximum-paths 8',
     ];
     const lines = stdout.split('\n');

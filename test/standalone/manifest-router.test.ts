@@ -1,0 +1,223 @@
+/**
+ * What `herald manifest router` prints, in the routers it is printed for. Every assertion is on the router's own table, session list
+ * or kernel routes.
+ */
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { skipWithoutLab } from '../interop/require-lab.ts';
+import type { Family } from '../interop/routers/router.ts';
+import { itConcurrently } from '../support/concurrently.ts';
+import type { Host } from '../support/netns.ts';
+import { untilValue } from '../support/poll.ts';
+import { run } from '../support/process.ts';
+import type { LoadedKind } from './manifest-router-daemons.ts';
+import { key, RouterLab, routerFile } from './manifest-router-lab.ts';
+
+const kinds: readonly LoadedKind[] = ['frr', 'bird', 'gobgp', 'openbgpd'];
+/** OpenBGPD on Linux puts no key on its listening socket; what that means is a test of its own. */
+const documentsFor = (kind: LoadedKind) => (kind === 'openbgpd' ? {} : { password: key });
+const signs = (lab: RouterLab) => (lab.router.kind === 'openbgpd' ? [] : lab.signed(key));
+const twoNeighbours = ['--neighbor', '10.0.0.11=node-1', '--neighbor', '10.0.0.12=node-2'];
+
+describe('manifest router: the files in their routers', function () {
+  this.timeout(60_000);
+
+  before(function () {
+    skipWithoutLab(this, kinds);
+  });
+
+  for (const kind of kinds) {
+    describe(kind, () => {
+      let lab: RouterLab;
+      let second: Host;
+
+      before(async () => {
+        lab = await RouterLab.start(
+          kind,
+          await routerFile(kind, documentsFor(kind), ...twoNeighbours),
+        );
+      });
+
+      after(async () => {
+        await lab?.lab.destroy();
+      });
+
+      it('takes host routes of the pools and nothing else, in both families', async () => {
+        const host = await lab.node(11);
+        // one UPDATE per family holds them all: when the good one is in the table, the others have been judged
+        const routes = [
+          ...['192.0.2.8', '192.0.2.100', '192.0.2.101', '192.0.2.7', '198.51.100.1'],
+          ...['192.0.2.8/31', '192.0.2.0/24', '0.0.0.0/0', '10.0.0.0/24'],
+          ...['2001:db8:1::7', '2001:db8:1::/120', '2001:db8:1::/64', '2001:db8:2::1', '::/0'],
+        ];
+        lab.announce(host, 'node-1', ...signs(lab), ...routes);
+        await lab.table('ipv4', ['192.0.2.100/32 10.0.0.11', '192.0.2.8/32 10.0.0.11']);
+        await lab.table('ipv6', ['2001:db8:1::7/128 2001:db8::11']);
+        expect(await lab.router.established()).to.deep.equal(['10.0.0.11']);
+      });
+
+      it('uses both nodes of an address', async () => {
+        second = await lab.node(12);
+        const node = lab.announce(second, 'node-2', ...signs(lab), '192.0.2.8', '2001:db8:1::7');
+        await lab.table('ipv6', [
+          '2001:db8:1::7/128 2001:db8::11',
+          '2001:db8:1::7/128 2001:db8::12',
+        ]);
+        // GoBGP needs a zebra and OpenBGPD on Linux has no kernel routes: there the table is all
+        if (kind === 'frr' || kind === 'bird') {
+          const both = ['10.0.0.11', '10.0.0.12'].join();
+          const hops = () => lab.kernelHops('192.0.2.8');
+          await untilValue('ECMP in the kernel', hops, (found) => found.join() === both);
+          expect(await lab.kernelHops('2001:db8:1::7')).to.deep.equal([
+            '2001:db8::11',
+            '2001:db8::12',
+          ]);
+        }
+        await node.stop();
+        await lab.table('ipv6', ['2001:db8:1::7/128 2001:db8::11']);
+      });
+
+      it('prefers every other node to one that drains', async () => {
+        const drain = ['--community', 'graceful-shutdown'];
+        // a machine that is no neighbour stays outside
+        lab.announce(await lab.node(13), 'stranger', ...signs(lab), '192.0.2.9');
+        lab.announce(second, 'node-2', ...signs(lab), ...drain, '192.0.2.8', '2001:db8:1::7');
+        const v4 = await preferences(lab, 'ipv4', '192.0.2.8/32');
+        expect(v4.get('10.0.0.11')).to.equal(100);
+        expect(v4.get('10.0.0.12')).to.be.below(2);
+        const v6 = await preferences(lab, 'ipv6', '2001:db8:1::7/128');
+        expect(v6.get('2001:db8::11')).to.equal(100);
+        expect(v6.get('2001:db8::12')).to.be.below(2);
+        if (kind === 'frr' || kind === 'bird') {
+          const hops = () => lab.kernelHops('192.0.2.8');
+          await untilValue('one way only', hops, (found) => found.join() === '10.0.0.11');
+        }
+        const table = await lab.router.paths('ipv4');
+        expect(table.filter((path) => path.prefix === '192.0.2.9/32')).to.deep.equal([]);
+      });
+    });
+  }
+});
+
+/** Local preference by next hop, once the router has both paths. GoBGP takes a neighbour back up to 30 s after it left. */
+async function preferences(
+  lab: RouterLab,
+  family: Family,
+  prefix: string,
+): Promise<ReadonlyMap<string, number>> {
+  const paths = await untilValue(
+    'both paths',
+    async () => (await lab.router.paths(family)).filter((path) => path.prefix === prefix),
+    (found) => found.length === 2,
+    { timeoutMs: 45_000 },
+  );
+  return new Map(paths.map((path) => [path.nextHop, path.localPref]));
+}
+
+describe('manifest router: limits and passwords', function () {
+  this.timeout(180_000);
+
+  before(function () {
+    skipWithoutLab(this, kinds);
+  });
+
+  itConcurrently([
+    ...kinds.map((kind) => ({
+      name: `${kind}: too many prefixes close the session, and it comes back as the file says`,
+      run: () => prefixLimit(kind),
+    })),
+    ...kinds
+      .filter((kind) => kind !== 'openbgpd')
+      .map((kind) => ({
+        name: `${kind}: no session without the key or with another one`,
+        run: () => wrongKey(kind),
+      })),
+    {
+      name: 'openbgpd on Linux takes an unsigned session in spite of the key, which is why the manifest warns',
+      run: unsignedIsTaken,
+    },
+  ]);
+});
+
+/**
+ * 20 routes and headroom 10 make 30; 35 are too many (FRR looks before it counts, and takes one more). All but FRR count what
+ * the filter refuses as well.
+ */
+async function prefixLimit(kind: LoadedKind): Promise<void> {
+  const file = await routerFile(
+    kind,
+    documentsFor(kind),
+    ...twoNeighbours,
+    '--restart-minutes',
+    '1',
+  );
+  const lab = await RouterLab.start(kind, file);
+  try {
+    const [first, second] = [await lab.node(11), await lab.node(12)];
+    lab.announce(second, 'other', ...signs(lab), '192.0.2.9');
+    await lab.table('ipv4', ['192.0.2.9/32 10.0.0.12'], 45_000);
+    const list = join(first.folder, 'list');
+    const range = (from: number, count: number) =>
+      Array.from({ length: count }, (_, index) => `192.0.2.${from + index}`);
+    // from 101 on they are outside the pool
+    writeFileSync(list, range(kind === 'frr' ? 60 : 86, 35).join('\n'));
+    const greedy = lab.announce(first, 'greedy', ...signs(lab), '--from', list);
+    const isTold = () => /[Mm]aximum [Nn]umber of [Pp]refixes/.test(greedy.log());
+    await untilValue('the node is told why', isTold, (told) => told, { timeoutMs: 30_000 });
+    const closed = performance.now();
+    await greedy.stop();
+    await lab.table('ipv4', ['192.0.2.9/32 10.0.0.12']);
+
+    lab.announce(first, 'modest', ...signs(lab), ...range(10, 20));
+    const back = [...range(10, 20).map((each) => `${each}/32 10.0.0.11`), '192.0.2.9/32 10.0.0.12'];
+    if (kind === 'gobgp') {
+      // no restart timer: it stays down until a person says otherwise, as the file tells
+      await new Promise((resolve) => setTimeout(resolve, 5_000));
+      expect(await lab.router.established()).to.deep.equal(['10.0.0.12']);
+      const socket = `unix://${join(lab.host.folder, 'gobgp.sock')}`;
+      await run('gobgp', ['--target', socket, 'neighbor', '10.0.0.11', 'enable']);
+    }
+    await lab.table('ipv4', back, 100_000);
+    const downSeconds = (performance.now() - closed) / 1000;
+    if (kind === 'frr') expect(downSeconds).to.be.within(45, 95);
+    // their waits are seconds, or hold only what they dial themselves
+    if (kind === 'bird' || kind === 'openbgpd') expect(downSeconds).to.be.below(30);
+    expect(await lab.router.established()).to.have.members(['10.0.0.11', '10.0.0.12']);
+  } finally {
+    await lab.lab.destroy();
+  }
+}
+
+async function wrongKey(kind: LoadedKind): Promise<void> {
+  const lab = await RouterLab.start(
+    kind,
+    await routerFile(kind, { password: key }, ...twoNeighbours),
+  );
+  try {
+    const wrong = lab.announce(await lab.node(11), 'wrong', ...lab.signed('another'), '192.0.2.8');
+    const none = lab.announce(await lab.node(12), 'none', '192.0.2.8');
+    for (const node of [wrong, none]) {
+      // three attempts, each with all the time a connection needs
+      const attempts = () => /attempt 4/.test(node.log());
+      await untilValue('it has tried in vain', attempts, (tried) => tried, { timeoutMs: 60_000 });
+    }
+    expect(await lab.router.paths('ipv4')).to.deep.equal([]);
+    expect(await lab.router.established()).to.deep.equal([]);
+  } finally {
+    await lab.lab.destroy();
+  }
+}
+
+async function unsignedIsTaken(): Promise<void> {
+  const file = await routerFile('openbgpd', { password: key }, ...twoNeighbours);
+  expect(file).to.match(/On Linux it checks the key only on sessions that it dials/);
+  const lab = await RouterLab.start('openbgpd', file);
+  try {
+    lab.announce(await lab.node(11), 'unsigned', '192.0.2.8');
+    await lab.table('ipv4', ['192.0.2.8/32 10.0.0.11']);
+  } finally {
+    await lab.lab.destroy();
+  }
+}
