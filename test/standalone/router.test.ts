@@ -30,21 +30,24 @@ interface Site {
   readonly lab: Lab;
   readonly router: Host;
   readonly nodes: readonly Node[];
+  /** of the router, link by link */
+  readonly linkLocals: readonly string[];
 }
 
 async function createSite(): Promise<Site> {
   const lab = createLab('rt');
   const router = await lab.host('router', { forward: true });
   const nodes: Node[] = [];
+  const linkLocals: string[] = [];
   for (const number of [1, 2, 3]) {
     const host = await lab.host(`n${number}`, { forward: false });
     const [net, net6] = [`10.77.${number}`, `fd77:${number}:`];
     const a = [`${net}.1/24`, `${net6}:1/64`];
     const b = [`${net}.2/24`, `${net6}:2/64`];
-    await lab.link(router, host, { a, b });
+    linkLocals.push((await lab.link(router, host, { a, b })).a.linkLocal);
     nodes.push({ host, address: `${net}.2`, address6: `${net6}:2`, router: `${net}.1` });
   }
-  return { lab, router, nodes };
+  return { lab, router, nodes, linkLocals };
 }
 
 const ROUTER_FLAGS = [
@@ -106,6 +109,16 @@ function sorted(routes: Record<string, string[]>): [string, string[]][] {
 
 async function get({ router }: Site, path: string): Promise<string> {
   return (await router.exec('curl', ['-s', `http://127.0.0.1:8080${path}`])).stdout;
+}
+
+/** segments dropped by the router's kernel: signed with another key, and not signed at all */
+async function md5Counters({ router }: Site): Promise<number[]> {
+  const { stdout } = await router.exec('cat', ['/proc/net/netstat']);
+  const [names = [], values = []] = stdout
+    .split('\n')
+    .filter((line) => line.startsWith('TcpExt:'))
+    .map((line) => line.split(' '));
+  return ['TCPMD5Failure', 'TCPMD5NotFound'].map((name) => Number(values[names.indexOf(name)]));
 }
 
 const via = (...nodes: readonly (Node | undefined)[]) => nodes.map((node) => node?.address ?? '');
@@ -241,6 +254,11 @@ describe('herald router on a machine', function () {
     announce(c, [VIP]);
     announce(a, [VIP], ...file(a.host, KEY));
     await untilKernel(site, { [VIP]: via(a) });
+    await untilValue(
+      'the kernel has turned away a wrong key and no key',
+      () => md5Counters(site),
+      ([wrong = 0, none = 0]) => wrong > 0 && none > 0,
+    );
     const { peers } = JSON.parse(await get(site, '/peers'));
     expect(peers.map(({ peer }: { peer: string }) => peer)).to.deep.equal([a.address]);
     expect(router.log()).to.not.include('can announce routes');
@@ -268,7 +286,7 @@ describe('herald router on a machine', function () {
   it('gets its routes back after a link was down', async () => {
     const [a, b] = site.nodes;
     if (a === undefined || b === undefined) throw new Error('no node');
-    await startRouter(site, '--install', '--table', TABLE);
+    await startRouter(site, '--install', '--table', TABLE, '--hold', '3');
     for (const node of [a, b]) announce(node, [VIP, VIP6]);
     const both = { [VIP]: via(a, b), [VIP6]: via6(a, b) };
     await untilKernel(site, both);
@@ -280,6 +298,20 @@ describe('herald router on a machine', function () {
     );
     await site.router.ip('link set eth0 up', 'address add fd77:1::1/64 dev eth0 nodad');
     await untilKernel(site, both, 15_000);
+  });
+
+  it('takes neighbours over IPv6, link-local ones too', async () => {
+    const [a, b] = site.nodes;
+    if (a === undefined || b === undefined) throw new Error('no node');
+    const ranges = ['--neighbor-range', 'fd77::/16', '--neighbor-range', 'fe80::/10'];
+    await startRouter(site, '--install', '--table', TABLE, ...ranges);
+    announce({ ...a, router: 'fd77:1::1' }, [VIP, VIP6]);
+    const [linkLocal = ''] = site.linkLocals.slice(1);
+    announce({ ...b, router: `${linkLocal}%eth0` }, [VIP, VIP6]);
+    await untilKernel(site, { [VIP]: via(a, b), [VIP6]: via6(a, b) });
+    const { peers } = JSON.parse(await get(site, '/peers'));
+    expect(peers.map(({ peer }: { peer: string }) => peer)).to.include(a.address6);
+    expect(JSON.stringify(peers)).to.match(/"fe80::[^"]*%eth1"/);
   });
 
   it('takes BIRD as a neighbour like any other', async () => {
