@@ -111,9 +111,6 @@ export function describeVerdict(verdict: Verdict, spec: CheckSpec): string {
   return `${lastSentence} (settling: opens ${spec.settleMs / 1000} s after the first success)`;
 }
 
-function rowText(passesInRow: number, spec: CheckSpec): string {
-  if (passesInRow < spec.successes || passesInRow < 2) return '';
-  return passesInRow === spec.successes
-    ? `, ${passesInRow} times in a row`
-    : `, more than ${spec.successes} times in a row`;
+function rowText(passesInRow: number, { successes }: CheckSpec): string {
+  return successes > 1 && passesInRow >= successes ? `, at least ${successes} times in a row` : '';
 }

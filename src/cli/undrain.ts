@@ -14,10 +14,13 @@ ${ORDER_HELP}
 
 const UNDRAIN: OrderKind = {
   verb: 'undrain',
-  // what another gate holds, an address drained by itself among them, is not ours to wait for
-  isLeft: ({ route, gates }) => route !== 'up' && gates.every(({ state }) => state === 'open'),
+  // what another gate or a missing session holds, or a drain of the address by itself, is not ours to wait for
+  isLeft: ({ route, gates }) =>
+    route !== 'up' &&
+    route !== 'waiting' &&
+    gates.every(({ name, state }) => state === 'open' || name === 'bound'),
   leftText: 'are not out yet',
-  doneText: 'every route that may be out is out',
+  doneText: 'every route that has a session and may be out is out',
 };
 
 export const undrainCommand: Command = {

@@ -29,10 +29,18 @@ export function summarizeRoutes({ peers }: ClaimStatus): RouteSummary {
   return { state: 'none', text: 'none' };
 }
 
-/** The first gate that is not open, of the claim itself before those of its peers. */
+/**
+ * The first gate that is not open, of the claim itself before those of its peers. `bound` comes last: an address is taken off its
+ * interface because of another gate more often than the other way round.
+ */
 export function firstShutGate(claim: ClaimStatus): GateStatus | undefined {
-  const all = [...claim.gates, ...claim.peers.flatMap(({ gates }) => gates)];
-  return all.find(({ state }) => state === 'closed') ?? all.find(({ state }) => state !== 'open');
+  return firstShut([...claim.gates, ...claim.peers.flatMap(({ gates }) => gates)]);
+}
+
+export function firstShut(gates: readonly GateStatus[]): GateStatus | undefined {
+  const closed = gates.filter(({ state }) => state === 'closed');
+  const shut = gates.find(({ state }) => state !== 'open');
+  return closed.find(({ name }) => name !== 'bound') ?? closed[0] ?? shut;
 }
 
 /** Why a route does not go out though every gate is open. */

@@ -98,7 +98,7 @@ function attributesOf({ attributes }: ClaimPeerStatus): string {
   if (attributes === undefined) return '';
   const { nextHop, communities, prepend, med, localPref } = attributes;
   return [
-    ...(nextHop === undefined ? [] : [`next hop ${nextHop}`]),
+    `next hop ${nextHop ?? 'self'}`,
     ...(communities.length === 0 ? [] : [`communities ${communities.join(' ')}`]),
     ...(prepend === 0 ? [] : [`prepend ${prepend}`]),
     ...(med === undefined ? [] : [`MED ${med}`]),

@@ -1,7 +1,7 @@
 /** `herald routes`: one row per address and peer, as text or as data. Pure, from AgentStatus alone. */
 
 import type { AgentStatus, ClaimPeerStatus, ClaimStatus } from '../agent/status.ts';
-import { describeWaiting, ROUTE_TONES, type RouteState } from './claim-summary.ts';
+import { describeWaiting, firstShut, ROUTE_TONES, type RouteState } from './claim-summary.ts';
 import type { Style } from './style.ts';
 import { type Column, formatTable, type Row } from './table.ts';
 
@@ -10,6 +10,7 @@ export interface RouteEntry {
   readonly prefix: string;
   readonly peer: string;
   readonly state: RouteState;
+  /** absent: our own address on the session's interface */
   readonly nextHop?: string;
   readonly communities: readonly string[];
   readonly prepend: number;
@@ -41,33 +42,30 @@ function reasonOf(
   status: AgentStatus,
 ): string | undefined {
   if (route === 'up') return undefined;
-  const gate =
-    gates.find(({ state }) => state === 'closed') ?? gates.find(({ state }) => state !== 'open');
+  const gate = firstShut(gates);
   if (gate !== undefined) return `${gate.name}: ${gate.sentence}`;
   return route === 'waiting' ? describeWaiting(peer, status) : undefined;
 }
 
-function columns(style: Style): readonly Column[] {
-  const extra = Math.max(style.width - 80, 0);
-  return [
-    { title: 'PREFIX', most: 18 + Math.min(extra, 25), spills: true },
-    { title: 'PEER', most: 12 },
-    { title: 'STATE', most: 8 },
-    { title: 'NEXT HOP', most: 15 + Math.min(Math.max(extra - 25, 0), 24), spills: true },
-    { title: 'ATTRIBUTES' },
-  ];
-}
+const COLUMNS: readonly Column[] = [
+  { title: 'PREFIX', most: 18, spills: true },
+  { title: 'PEER', most: 12 },
+  { title: 'STATE', most: 8 },
+  { title: 'NEXT HOP', most: 15, spills: true },
+  { title: 'ATTRIBUTES' },
+];
 
 export function renderRoutes(status: AgentStatus, style: Style): string {
   const routes = listRoutes(status);
   if (routes.length === 0) {
     return 'no routes: no IPClaim meets a BGPPeer on this node; herald status tells more\n';
   }
-  return formatTable(columns(style), routes.map(routeRow), style);
+  return formatTable(COLUMNS, routes.map(routeRow), style);
 }
 
 function routeRow(route: RouteEntry): Row {
-  const { prefix, peer, state, nextHop = '-' } = route;
+  const { prefix, peer, state } = route;
+  const nextHop = route.nextHop ?? (state === 'up' || state === 'draining' ? 'self' : '-');
   return {
     cells: [
       prefix,

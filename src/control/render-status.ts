@@ -52,20 +52,15 @@ function tint(text: string, { word, tone }: { word: string; tone: Tone }, style:
   return text.replace(word, () => paint(word, tone, style));
 }
 
-/** more room for names and addresses on a wider terminal */
-function sessionColumns(style: Style): readonly Column[] {
-  const extra = Math.max(style.width - 80, 0);
-  const extraPeer = Math.min(extra, 20);
-  return [
-    { title: 'PEER', most: 12 + extraPeer },
-    { title: 'ADDRESS', most: Math.min(18 + extra - extraPeer, 47), spills: true },
-    { title: 'AS', most: 10, alignRight: true },
-    { title: 'STATE', most: 12 },
-    { title: 'SINCE', most: 6, alignRight: true },
-    { title: 'SENT', most: 5, alignRight: true },
-    { title: 'RECV', most: 5, alignRight: true },
-  ];
-}
+const SESSION_COLUMNS: readonly Column[] = [
+  { title: 'PEER', most: 12 },
+  { title: 'ADDRESS', most: 18, spills: true },
+  { title: 'AS', most: 10, alignRight: true },
+  { title: 'STATE', most: 12 },
+  { title: 'SINCE', most: 6, alignRight: true },
+  { title: 'SENT', most: 5, alignRight: true },
+  { title: 'RECV', most: 5, alignRight: true },
+];
 
 function renderSessions(sessions: readonly SessionStatus[], style: Style): string {
   const up = sessions.filter(({ state }) => state === 'established').length;
@@ -74,7 +69,7 @@ function renderSessions(sessions: readonly SessionStatus[], style: Style): strin
   }
   const title = paint(`Sessions: ${up} of ${sessions.length} established`, 'strong', style);
   const rows = sessions.map((session) => sessionRow(session, style));
-  return `${title}\n${formatTable(sessionColumns(style), rows, style)}`;
+  return `${title}\n${formatTable(SESSION_COLUMNS, rows, style)}`;
 }
 
 function sessionRow(session: SessionStatus, style: Style): Row {
@@ -102,17 +97,14 @@ function sessionRow(session: SessionStatus, style: Style): Row {
   return { cells, notes };
 }
 
-function claimColumns(style: Style): readonly Column[] {
-  const extra = Math.max(style.width - 80, 0);
-  return [
-    { title: 'ADDRESS', most: 18 + Math.min(extra, 21), spills: true },
-    { title: 'POOL', most: 14 },
-    { title: 'ROUTE', most: 14 },
-    { title: 'GATE' },
-  ];
-}
+const CLAIM_COLUMNS: readonly Column[] = [
+  { title: 'ADDRESS', most: 18, spills: true },
+  { title: 'POOL', most: 14 },
+  { title: 'ROUTE', most: 14 },
+  { title: 'GATE' },
+];
 
-/** what the last column has at least */
+/** longer sentences go below */
 const GATE_ROOM = 28;
 
 function renderClaims(status: AgentStatus, style: Style): string {
@@ -122,20 +114,18 @@ function renderClaims(status: AgentStatus, style: Style): string {
   }
   const out = claims.filter((claim) => claim.peers.some(({ route }) => route === 'up')).length;
   const title = paint(`Claims: ${out} of ${claims.length} announced`, 'strong', style);
-  const rows = claims.map((claim) =>
-    claimRow(claim, status, GATE_ROOM + Math.max(style.width - 101, 0)),
-  );
-  return `${title}\n${formatTable(claimColumns(style), rows, style)}`;
+  const rows = claims.map((claim) => claimRow(claim, status));
+  return `${title}\n${formatTable(CLAIM_COLUMNS, rows, style)}`;
 }
 
-function claimRow(claim: ClaimStatus, status: AgentStatus, room: number): Row {
+function claimRow(claim: ClaimStatus, status: AgentStatus): Row {
   const { state, text } = summarizeRoutes(claim);
   const route = { text: claim.leaving ? `leaving ${text}` : text, tone: ROUTE_TONES[state] };
   const { gate, sentence } = holdUp(claim, status);
   const whole = sentence === undefined ? gate : `${gate}: ${plain(sentence)}`;
   const cells = [claim.address, claim.pool ?? '-', route];
   // a sentence says the target first and what is wrong with it last: rather below than cut
-  if (sentence === undefined || whole.length <= room) return { cells: [...cells, whole] };
+  if (sentence === undefined || whole.length <= GATE_ROOM) return { cells: [...cells, whole] };
   return { cells: [...cells, gate], notes: [{ text: sentence, tone: 'faint' }] };
 }
 

@@ -27,7 +27,9 @@ export interface Row {
 
 const GAP = '  ';
 const NOTE_INDENT = '    ';
+/** what the last column is sure of, and what it gets before others get more, if it has as much to say */
 const LEAST_REST = 16;
+const REST = 32;
 
 export function formatTable(
   columns: readonly Column[],
@@ -53,24 +55,42 @@ function asCell(cell: Cell | string): Cell {
   return typeof cell === 'string' ? { text: plain(cell) } : { ...cell, text: plain(cell.text) };
 }
 
+/** Each column takes what it needs up to its most; what then is left goes to those that need more, from the left. */
 function columnWidths(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
   style: Style,
 ): readonly number[] {
-  const natural = columns.map(({ title }) => title.length);
-  for (const row of rows) {
-    row.forEach(({ text }, index) => {
-      const { spills = false, most = 0 } = columns[index] ?? {};
-      // what spills anyway makes no room for itself
-      if (spills && text.length > most) return;
-      natural[index] = Math.max(natural[index] ?? 0, text.length);
-    });
-  }
-  const fixed = columns.map(({ most }, index) => Math.min(natural[index] ?? 0, most ?? 0));
-  const taken = fixed.reduce((sum, width) => sum + width, 0) + GAP.length * (columns.length - 1);
-  const rest = Math.max(style.width - taken, LEAST_REST);
-  return columns.map(({ most }, index) => (most === undefined ? rest : (fixed[index] ?? 0)));
+  const lengths = columns.map(({ title }, index) => [
+    title.length,
+    ...rows.map((row) => row[index]?.text.length ?? 0),
+  ]);
+  const fitting = (index: number, room: number) => largestUpTo(lengths[index] ?? [], room);
+  const widths = columns.map(({ title, most, spills }, index) => {
+    if (most === undefined) return Math.min(fitting(index, Infinity), LEAST_REST);
+    const isLonger = fitting(index, Infinity) > most;
+    return isLonger && !spills ? most : Math.max(fitting(index, most), title.length);
+  });
+  const gaps = GAP.length * (columns.length - 1);
+  let left = style.width - gaps - widths.reduce((sum, width) => sum + width, 0);
+  const grow = (index: number, bound: number) => {
+    const { spills = false } = columns[index] ?? {};
+    const width = widths[index] ?? 0;
+    const room = Math.min(width + left, bound);
+    // more room is of use to a text that is cut; to one that spills only if all of it fits
+    const wanted = spills ? fitting(index, room) : Math.min(fitting(index, Infinity), room);
+    if (wanted <= width) return;
+    widths[index] = wanted;
+    left -= wanted - width;
+  };
+  const last = columns.length - 1;
+  if (columns[last]?.most === undefined) grow(last, REST);
+  for (const index of columns.keys()) grow(index, Infinity);
+  return widths;
+}
+
+function largestUpTo(lengths: readonly number[], bound: number): number {
+  return lengths.reduce((best, length) => (length <= bound && length > best ? length : best), 0);
 }
 
 function formatRow(

@@ -353,7 +353,15 @@ describe('the look commands', () => {
       const off = claimPeer({ peer: 'p2', route: 'none', gates: drained });
       onOrder = () =>
         change({
-          claims: [claim('192.0.2.7', { peers: [claimPeer({ route: 'waiting' }), held, off] })],
+          claims: [
+            claim('192.0.2.7', {
+              peers: [
+                claimPeer({ route: 'none', gates: gates({ bound: ['closed', 'not yet'] }) }),
+                held,
+                off,
+              ],
+            }),
+          ],
         });
       const run = new Run(undrainCommand, at('-w', '-o', 'json'));
       await untilValue(

@@ -37,17 +37,17 @@ describe('renderStatus', () => {
     expect(renderStatus(sampleStatus(), STYLE)).to.equal(`\
 node      master-1, herald 0.1.0, pid 4711, up 3d04h
 source    files:/etc/herald
-joined    open for 3m12s: https://127.0.0.1:6443/readyz answered 200, more than
-          2 times in a row
+joined    open for 3m12s: https://127.0.0.1:6443/readyz answered 200, at least 2
+          times in a row
 
 Sessions: 1 of 3 established
-PEER          ADDRESS                     AS  STATE        SINCE  SENT  RECV
-tor-a         192.0.2.1                64500  established  5h02m    12     0
-tor-b-with-…  2001:db8:1111:2222:3333:4444:5555:6666
-                                  4200000001  active          5s     0     0
+PEER              ADDRESS                     AS  STATE        SINCE  SENT  RECV
+tor-a             192.0.2.1                64500  established  5h02m    12     0
+tor-b-with-a-ve…  2001:db8:1111:2222:3333:4444:5555:6666
+                                      4200000001  active          5s     0     0
     last error: the router sent Cease/Administrative Shutdown: maintenance until
     Monday, ask the network team
-tor-c         [2001:db8::1]:1179    external  refused      5h02m    12     0
+tor-c             [2001:db8::1]:1179    external  refused      5h02m    12     0
     not used: the password file '/etc/herald/key' cannot be read: no such file
 
 Claims: 1 of 4 announced
@@ -177,8 +177,8 @@ describe('renderExplain', () => {
 to tor-a: no route
   session   192.0.2.1, AS 64500, established for 5h02m
   route     next hop 192.0.2.10, communities 65000:1 no-export
-  joined        open      3m12s   https://127.0.0.1:6443/readyz answered 200,
-                                  more than 2 times in a row
+  joined        open      3m12s   https://127.0.0.1:6443/readyz answered 200, at
+                                  least 2 times in a row
   assigned      open      3m12s   anycast: every node announces it
   healthy       closed    5s      https://127.0.0.1:8443/healthz answered 503:
                                   [-]etcd failed: reason withheld
@@ -287,7 +287,7 @@ describe('the width', () => {
     expect(
       formatTable(columns, [{ cells: ['abc', '1', 'x'] }, { cells: ['abcdefgh', '22', 'y'] }], {
         ...STYLE,
-        width: 30,
+        width: 14,
       }),
     ).to.equal('A     B  C\nabc   1  x\nabcdefgh\n     22  y\n');
   });

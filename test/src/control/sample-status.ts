@@ -16,7 +16,7 @@ export function ago(seconds: number): string {
 }
 
 const SENTENCES: Readonly<Record<GateName, string>> = {
-  joined: 'https://127.0.0.1:6443/readyz answered 200, more than 2 times in a row',
+  joined: 'https://127.0.0.1:6443/readyz answered 200, at least 2 times in a row',
   assigned: 'anycast: every node announces it',
   healthy: 'it has no checks of its own',
   bound: 'it is on lo',
