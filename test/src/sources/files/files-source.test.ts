@@ -243,10 +243,12 @@ describe('FilesSource', () => {
     const missing = join(directory, 'later');
     const watched = await start(missing);
     expect(sentences(watched.now)[0]).to.include('cannot be read (ENOENT); create it');
+    expect(watched.now.isUnread).to.equal(true);
     mkdirSync(missing);
     writeFileSync(join(missing, 'a.yaml'), claim('192.0.2.1'));
     const found = await watched.until('it is found', ({ claims }) => claims.length === 1);
     expect(found.faults).to.deep.equal([]);
+    expect(found.isUnread).to.equal(undefined);
     watched.write('a.yaml', claim('192.0.2.2'));
     await watched.until('it is watched', (documents) => claimNames(documents)[0] === '192.0.2.2');
   });
