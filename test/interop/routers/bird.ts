@@ -82,6 +82,7 @@ export class Bird implements Router {
     return (await this.#protocols()).map((protocol) => ({
       peer: protocol.peer,
       state: protocol.state,
+      ...(protocol.since === undefined ? {} : { since: protocol.since }),
       ...(protocol.lastError === undefined ? {} : { lastError: protocol.lastError }),
     }));
   }
@@ -159,6 +160,7 @@ export class Bird implements Router {
 type Protocol = {
   readonly peer: string;
   readonly state: Session['state'];
+  readonly since?: string;
   readonly lastError?: string;
   readonly message?: string;
   readonly isRestarting: boolean;
@@ -168,12 +170,14 @@ export function parseBirdProtocols(output: string, neighbours: readonly Neighbou
   const blocks = output.split(/^(?=\S)/m).filter((block) => /^n\d+ +BGP /.test(block));
   return blocks.map((block) => {
     const index = Number(/^n(\d+)/.exec(block)?.[1]);
+    const since = /^n\d+ +BGP +\S+ +\S+ +(\d\S+ \S+)/.exec(block)?.[1];
     const lastError = /Last error: +(.+)/.exec(block)?.[1];
     const message = /^ *Message: +(.+)/m.exec(block)?.[1];
     const said = message === undefined ? lastError : `${lastError}: ${message}`;
     return {
       peer: neighbours[index]?.address ?? '',
       state: sessionState(/BGP state: +(\S+)/.exec(block)?.[1] ?? 'idle'),
+      ...(since === undefined ? {} : { since }),
       ...(said === undefined ? {} : { lastError: said }),
       ...(message === undefined ? {} : { message }),
       isRestarting: /graceful restart active/.test(block),

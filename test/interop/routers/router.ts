@@ -74,6 +74,8 @@ export type Session = {
   readonly peer: string;
   readonly state: SessionState;
   readonly uptimeSeconds?: number;
+  /** When it came to this state, in the router's own words, where it says so. */
+  readonly since?: string;
   /**
    * How many families' End-of-RIB the router has taken in, where it says so. A neighbour that dies before that may
    * lose its routes in spite of graceful restart: wait for this first.

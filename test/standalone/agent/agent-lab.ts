@@ -192,10 +192,13 @@ export class AgentLab {
     );
   }
 
-  /** BIRD's own word on how long the session has been up */
-  async uptime(): Promise<number> {
+  /** BIRD's own word on since when the session has been up: the same before and after, and it was never down */
+  async upSince(): Promise<string> {
     const [session] = await this.router.sessions();
-    return session?.uptimeSeconds ?? -1;
+    if (session?.state !== 'established' || session.since === undefined) {
+      throw new Error(`no session: ${JSON.stringify(session)}`);
+    }
+    return session.since;
   }
 
   /** addresses on an interface of the node, without masks */
