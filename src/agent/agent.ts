@@ -78,6 +78,7 @@ export interface ViewStore {
 const FLUSH_DEADLINE_MS = 1000;
 const SAVE_AFTER_MS = 500;
 const PASSWORD_POLL_MS = 2000;
+const KERNEL_RETRY_MS = 500;
 
 export class Agent {
   readonly #options: AgentOptions;
@@ -214,7 +215,9 @@ export class Agent {
     // with nobody to hear it there is nothing to wait for
     const wait = isHeard ? {} : { waitMs: 0 };
     const why = `the agent stops (${reason})`;
-    this.#knowledge.drainNode({ sinceMs: clock.now(), reason: why, ...wait });
+    // a drain that a person began goes on: what has left already must not come back for the wait of this one
+    const { sinceMs, ...begun } = this.#knowledge.nodeDrain ?? { sinceMs: clock.now() };
+    this.#knowledge.drainNode({ ...begun, sinceMs, reason: why, ...wait });
     this.#refresh();
     while (this.#desired.claims.some(isAnnounced)) await this.#nextChange();
     await flushed(speaker, clock, FLUSH_DEADLINE_MS);
@@ -259,10 +262,12 @@ export class Agent {
       next = desired(view);
     }
     this.#desired = next;
-    knowledge.rememberHealth(view.health);
+    knowledge.rememberAnnounced(next);
     this.#applyChecks();
     this.#applySpeaker(next);
     this.#unbindAfterFlush();
+    if (this.#binder.isBehind)
+      this.#timers.start('kernel', KERNEL_RETRY_MS, () => this.#onKernel());
     rememberGates(next, view, this.#history);
     const { wakeAtMs } = next;
     if (wakeAtMs === undefined) this.#timers.cancel('wake');
@@ -319,7 +324,8 @@ export class Agent {
         verdict.open ? 'joined' : 'not joined',
       );
     }
-    const isDecisive = before?.open !== verdict.open || before.known !== verdict.known;
+    // a check that is new on an announced claim closes it by a failure that changes nothing in its own verdict
+    const isDecisive = before?.open !== verdict.open || !verdict.open;
     if (isDecisive) this.#schedule();
     else this.#notify();
   }

@@ -7,6 +7,7 @@
 
 import { type Address, addressEquals, addressKey, formatAddress } from 'bgp-ts';
 import type { AddressTable, KernelAddress } from '../linux/address-table.ts';
+import { NetlinkError } from '../linux/netlink-calls.ts';
 import type { Log } from '../log/log.ts';
 import type { BindingWish } from './desired.ts';
 import type { BindingFact } from './view.ts';
@@ -15,6 +16,10 @@ export class Binder {
   readonly #table: AddressTable;
   readonly #log: Log;
   #facts: ReadonlyMap<string, BindingFact> = new Map();
+  #own: ReadonlyMap<string, string> = new Map();
+  #isBehind = false;
+  /** something of ours may be on an interface: worth asking the kernel about */
+  #mayHold = true;
 
   constructor(table: AddressTable, log: Log) {
     this.#table = table;
@@ -26,10 +31,34 @@ export class Binder {
     return this.#facts;
   }
 
+  /** the kernel could not be asked the last time: ask again soon */
+  get isBehind(): boolean {
+    return this.#isBehind;
+  }
+
+  /** undefined: the kernel cannot be asked just now, which says nothing about what is there */
+  #list(): readonly KernelAddress[] | undefined {
+    try {
+      const present = this.#table.list();
+      this.#isBehind = false;
+      return present;
+    } catch (error) {
+      if (!(error instanceof NetlinkError)) throw error;
+      this.#log.warn(
+        'claim.bind',
+        { code: error.code },
+        'the addresses of this machine cannot be read',
+      );
+      this.#isBehind = true;
+      return undefined;
+    }
+  }
+
   /** Adds what is missing; true when a fact has changed. */
   ensure(wishes: ReadonlyMap<string, BindingWish>): boolean {
     if (wishes.size === 0 && this.#facts.size === 0) return false;
-    const present = this.#table.list();
+    const present = this.#list();
+    if (present === undefined) return false;
     const facts = new Map<string, BindingFact>();
     for (const [name, wish] of wishes) facts.set(name, this.#ensureOne(wish, present));
     const hasChanged = !sameFacts(this.#facts, facts);
@@ -48,6 +77,7 @@ export class Binder {
     }
     const outcome = this.#table.add(address, wish.interface);
     if (outcome.kind === 'done') {
+      this.#mayHold = true;
       this.#log.info(
         'claim.bind',
         { claim: wish.claim.name, interface: wish.interface },
@@ -63,7 +93,7 @@ export class Binder {
     const kept = new Set(
       [...keep.values()].map((wish) => placeKey(wish.claim.address, wish.interface)),
     );
-    for (const known of this.#table.list()) {
+    for (const known of this.#list() ?? []) {
       if (!known.ours || kept.has(placeKey(known.address, known.interface))) continue;
       const outcome = this.#table.remove(known.address, known.interface);
       const fields = { claim: formatAddress(known.address), interface: known.interface };
@@ -79,12 +109,14 @@ export class Binder {
 
   /** true while something of ours is on an interface that `keep` does not ask for */
   hasLeftovers(keep: ReadonlyMap<string, BindingWish>): boolean {
+    if (!this.#mayHold) return false;
     const kept = new Set(
       [...keep.values()].map((wish) => placeKey(wish.claim.address, wish.interface)),
     );
-    return this.#table
-      .list()
-      .some((known) => known.ours && !kept.has(placeKey(known.address, known.interface)));
+    const present = this.#list();
+    const ours = present?.filter((known) => known.ours);
+    if (ours !== undefined) this.#mayHold = ours.length > 0;
+    return ours?.some((known) => !kept.has(placeKey(known.address, known.interface))) ?? false;
   }
 
   /**
@@ -92,8 +124,11 @@ export class Binder {
    * there is where people put service addresses by hand.
    */
   ownAddresses(): ReadonlyMap<string, string> {
-    const own = this.#table.list().filter((known) => !known.ours && !isServiceAddress(known));
-    return new Map(own.map((known) => [addressKey(known.address), known.interface]));
+    const own = this.#list()?.filter((known) => !known.ours && !isServiceAddress(known));
+    if (own !== undefined) {
+      this.#own = new Map(own.map((known) => [addressKey(known.address), known.interface]));
+    }
+    return this.#own;
   }
 }
 

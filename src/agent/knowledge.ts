@@ -9,7 +9,7 @@ import type { BgpPeer } from '../model/bgp-peer.ts';
 import { formatClaimName } from '../model/claim-name.ts';
 import { type Documents, NO_DOCUMENTS } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
-import { nextDepartures } from './departures.ts';
+import { isAnnounced, nextDepartures } from './departures.ts';
 import { type DesiredState, desired } from './desired.ts';
 import { claimFinding, type JoinCheck, joinFinding } from './health.ts';
 import type { PasswordFiles } from './password-files.ts';
@@ -40,8 +40,8 @@ export interface KnowledgeOptions {
 export class Knowledge {
   readonly #options: KnowledgeOptions;
   readonly verdicts = new Map<string, Verdict>();
-  /** by claim name: what the last decision saw */
-  readonly #wasHealthy = new Map<string, boolean>();
+  /** by claim name, after the last decision */
+  #wasAnnounced: ReadonlySet<string> = new Set();
   #documents: Documents | undefined;
   #carried: Carried;
   #stale: StaleFact | undefined;
@@ -108,13 +108,16 @@ export class Knowledge {
     const view = { ...this.view(nowMs), departures: new Map() };
     const gone = nextDepartures(running, desired(view), nowMs);
     if (gone.size > 0) this.departures = new Map([...this.departures, ...gone]);
-    const names = new Set(this.#documents.claims.map(({ object }) => object.name));
-    for (const name of this.#wasHealthy.keys()) if (!names.has(name)) this.#wasHealthy.delete(name);
   }
 
-  /** the finding of each claim, as it was decided on: what is added later must not close what was open */
-  rememberHealth(health: ReadonlyMap<string, Finding>): void {
-    for (const [name, { isOpen }] of health) this.#wasHealthy.set(name, isOpen);
+  /**
+   * Which claims are announced, as it was decided: a check that is added to one of them must not close it before it has
+   * failed. What is not announced has to pass first, however well it was when it was here last.
+   */
+  rememberAnnounced({ claims }: DesiredState): void {
+    this.#wasAnnounced = new Set(
+      claims.filter(isAnnounced).map(({ subject }) => subject.claim.object.name),
+    );
   }
 
   drainNode(drain: Drain | undefined): void {
@@ -165,7 +168,7 @@ export class Knowledge {
   }
 
   #healthOf(claim: IpClaim): Finding {
-    return claimFinding(claim, this.verdicts, this.#wasHealthy.get(claim.name) === true);
+    return claimFinding(claim, this.verdicts, this.#wasAnnounced.has(claim.name));
   }
 
   /** undefined while there is nothing worth saving */

@@ -28,6 +28,7 @@ import { readSettings, SettingError } from '../config/read-settings.ts';
 import { ControlServer } from '../control/server.ts';
 import type { AddressTable } from '../linux/address-table.ts';
 import { arpWarnings } from '../linux/arp-warnings.ts';
+import { NetlinkError } from '../linux/netlink-calls.ts';
 import { RtnetlinkAddressTable } from '../linux/rtnetlink-address-table.ts';
 import { LOG_LEVELS, type Log } from '../log/log.ts';
 import { createPinoLog } from '../log/pino-log.ts';
@@ -170,12 +171,29 @@ function createAgent({ settings, nodeName, log, world }: Running, addresses: Add
     version: world.version,
     pid: world.pid,
     warnings: (interfaces) =>
-      [...interfaces].flatMap((name) => arpWarnings(name, addresses.links())),
+      [...interfaces].flatMap((name) =>
+        arpWarnings(
+          name,
+          listed(() => addresses.links()),
+        ),
+      ),
   });
 }
 
+/** What the kernel lists, or nothing where it cannot be asked just now: none of this is worth ending for. */
+function listed<T>(read: () => readonly T[]): readonly T[] {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof NetlinkError) return [];
+    throw error;
+  }
+}
+
 function ipv4Addresses(addresses: AddressTable) {
-  return addresses.list().flatMap(({ address }) => (address.family === 'ipv4' ? [address] : []));
+  return listed(() => addresses.list()).flatMap(({ address }) =>
+    address.family === 'ipv4' ? [address] : [],
+  );
 }
 
 /** A claimed address on the session's interface is no next hop: other nodes have it too. */
@@ -191,7 +209,7 @@ function createAgentSpeaker(addresses: AddressTable): Speaker {
 function withoutClaimed(local: Endpoint, addresses: AddressTable): InterfaceAddresses | undefined {
   const found = resolveLocalAddresses(local.address, local.zone);
   if (found === undefined) return undefined;
-  const claimed = addresses.list().filter(({ ours }) => ours);
+  const claimed = listed(() => addresses.list()).filter(({ ours }) => ours);
   const isFree = (address: Parameters<typeof addressEquals>[0]) =>
     !claimed.some((known) => addressEquals(known.address, address));
   return { ...found, ipv4: found.ipv4.filter(isFree), ipv6: found.ipv6.filter(isFree) };
