@@ -25,6 +25,8 @@ export interface ControlServerOptions {
   /** no address: the node as a whole */
   readonly drain: (address: Address | undefined, reason: string) => DrainAnswer;
   readonly undrain: (address: Address | undefined, reason: string) => DrainAnswer;
+  /** how long a watcher may read nothing of what it was sent; 10 s unless told */
+  readonly watchPatienceMs?: number;
 }
 
 export type ControlStart =
@@ -46,7 +48,12 @@ export class ControlServer {
 
   constructor(options: ControlServerOptions) {
     this.#options = options;
-    this.#watchers = new Watchers(options.status, options.subscribe);
+    const { status, subscribe, watchPatienceMs: patienceMs } = options;
+    this.#watchers = new Watchers({
+      status,
+      subscribe,
+      ...(patienceMs === undefined ? {} : { patienceMs }),
+    });
     this.#server = createServer({
       requestTimeout: REQUEST_TIMEOUT_MS,
       headersTimeout: REQUEST_TIMEOUT_MS,

@@ -12,7 +12,7 @@ import type { ServerResponse } from 'node:http';
 const MIN_GAP_MS = 200;
 /** time spent on telling : time between */
 const COST_FACTOR = 9;
-const PATIENCE_MS = 10_000;
+const WATCH_PATIENCE_MS = 10_000;
 
 interface Watcher {
   readonly response: ServerResponse;
@@ -22,17 +22,25 @@ interface Watcher {
   isBehind: boolean;
 }
 
+export interface WatchersOptions {
+  readonly status: () => unknown;
+  readonly subscribe: (onChange: () => void) => () => void;
+  readonly patienceMs?: number;
+}
+
 export class Watchers {
   readonly #status: () => unknown;
   readonly #subscribe: (onChange: () => void) => () => void;
+  readonly #patienceMs: number;
   readonly #watchers = new Set<Watcher>();
   #unsubscribe: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
   #notBeforeMs = 0;
 
-  constructor(status: () => unknown, subscribe: (onChange: () => void) => () => void) {
-    this.#status = status;
-    this.#subscribe = subscribe;
+  constructor(options: WatchersOptions) {
+    this.#status = options.status;
+    this.#subscribe = options.subscribe;
+    this.#patienceMs = options.patienceMs ?? WATCH_PATIENCE_MS;
   }
 
   get size(): number {
@@ -94,7 +102,7 @@ export class Watchers {
   #send(watcher: Watcher, document: string): void {
     watcher.isBehind = false;
     if (watcher.response.write(document)) return;
-    watcher.patience = setTimeout(() => watcher.response.destroy(), PATIENCE_MS);
+    watcher.patience = setTimeout(() => watcher.response.destroy(), this.#patienceMs);
   }
 
   #relieved(watcher: Watcher): void {

@@ -28,7 +28,7 @@ class Rig {
   answer: DrainAnswer = { ok: true, sentence: 'draining' };
   readonly server: ControlServer;
 
-  constructor(path: string) {
+  constructor(path: string, watchPatienceMs = 10_000) {
     const act = (verb: string) => (address: Address | undefined, reason: string) => {
       this.orders.push(
         `${verb} ${address === undefined ? 'node' : formatAddress(address)}: ${reason}`,
@@ -37,6 +37,7 @@ class Rig {
     };
     this.server = new ControlServer({
       path,
+      watchPatienceMs,
       status: () => {
         this.built += 1;
         return this.current;
@@ -83,8 +84,8 @@ describe('ControlServer', () => {
   const client = new ControlClient(path);
   const servers: ControlServer[] = [];
 
-  async function serve(at = path): Promise<Rig> {
-    const rig = new Rig(at);
+  async function serve(at = path, patienceMs?: number): Promise<Rig> {
+    const rig = new Rig(at, patienceMs);
     servers.push(rig.server);
     expect(await rig.server.start()).to.deep.equal({ kind: 'listening' });
     return rig;
@@ -340,6 +341,28 @@ describe('ControlServer', () => {
       expect(rig.built - before).to.be.within(3, 6);
       abort.abort();
       await Promise.all(watching);
+    });
+
+    it('are dropped when they read nothing for too long', async () => {
+      const rig = await serve(path, 300);
+      const warnings = Array.from({ length: 20_000 }, () => 'x'.repeat(100));
+      rig.current = sampleStatus({ warnings });
+      const socket = connect(path);
+      socket.on('error', () => {});
+      socket.pause();
+      socket.write('GET /watch HTTP/1.1\r\nhost: agent\r\n\r\n');
+      await untilValue(
+        'it watches',
+        () => rig.listeners.size,
+        (size) => size === 1,
+      );
+      await untilValue(
+        'it is dropped',
+        () => rig.listeners.size,
+        (size) => size === 0,
+        { timeoutMs: 2000 },
+      );
+      socket.destroy();
     });
 
     it('are told when the agent stops', async () => {
