@@ -62,13 +62,19 @@ export class RouterLab {
   }
 
   static async start(kind: LoadedKind, config: string): Promise<RouterLab> {
+    const made = await RouterLab.create(kind);
+    await made.router.start(made.host, config);
+    return made;
+  }
+
+  /** The segment and the router's machine; the router itself is started by whoever decides when. */
+  static async create(kind: LoadedKind): Promise<RouterLab> {
     const lab = createLab('mf');
     const host = await lab.host('r', { forward: true });
     const bridge = await lab.host('s', { forward: false });
     await bridge.ip('link add br0 type bridge', 'link set br0 up');
     const made = new RouterLab(lab, createLoaded(kind), host, bridge);
     await made.plug(host, 1);
-    await made.router.start(host, config);
     return made;
   }
 
