@@ -19,6 +19,7 @@ import {
   FilesSource,
   type FilesSourceOptions,
 } from '../../../../src/sources/files/files-source.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
 import { untilValue } from '../../../support/poll.ts';
 
 const HEAD = 'apiVersion: herald.dev/v1alpha1\n';
@@ -70,6 +71,9 @@ class Watched {
     return await untilValue(what, () => this.now, accept, { timeoutMs: 4000, everyMs: 5 });
   }
 }
+
+/** a pause that has just begun, or what is left until the longest wait is over */
+const isFresh = (ms: number | undefined) => ms === 25 || ms === 20;
 
 const claimNames = ({ claims }: Documents) => claims.map(({ object }) => object.name);
 const sentences = ({ faults }: Documents) => faults.map(({ sentence }) => sentence);
@@ -227,16 +231,44 @@ describe('FilesSource', () => {
   });
 
   it('does not read a file while it is being written', async () => {
-    const watched = await start();
+    // time stands still until it is moved, so a slow machine cannot make a pause where the writer made none
+    const clock = new ManualClock();
+    const watched = await start(directory, { clock });
     const whole = claim('192.0.2.1', '{pool: main}');
-    const file = join(directory, 'a.yaml');
-    for (const letter of whole) {
-      appendFileSync(file, letter);
-      await new Promise((resolve) => setImmediate(resolve));
+    for (let at = 0; at < whole.length; at += 20) {
+      appendFileSync(join(directory, 'a.yaml'), whole.slice(at, at + 20));
+      await untilValue(
+        'the notice',
+        () => clock.nextTimerMs,
+        (ms) => ms === 25,
+        { everyMs: 1 },
+      );
+      clock.advance(20);
     }
-    await watched.until('it appears', ({ claims }) => claims.length === 1);
+    expect(watched.told).to.have.length(1);
+    // a late notice of the last write may begin the pause once more
+    const later = () => {
+      clock.advance(25);
+      return watched.now;
+    };
+    await untilValue('it appears', later, ({ claims }) => claims.length === 1, { everyMs: 5 });
     expect(watched.now.claims[0]?.object.pool).to.equal('main');
-    expect(watched.told.flatMap(({ faults }) => faults)).to.deep.equal([]);
+    expect(watched.told).to.have.length(2);
+  });
+
+  it('reads a file that is written without a pause after a second', async () => {
+    const clock = new ManualClock();
+    const watched = await start(directory, { clock });
+    const file = join(directory, 'a.yaml');
+    writeFileSync(file, claim('192.0.2.1'));
+    for (let passedMs = 0; passedMs < 980; passedMs += 20) {
+      appendFileSync(file, '# more\n');
+      await untilValue('the notice', () => clock.nextTimerMs, isFresh, { everyMs: 1 });
+      clock.advance(20);
+    }
+    expect(watched.told).to.have.length(1);
+    clock.advance(20);
+    await watched.until('it appears', ({ claims }) => claims.length === 1);
   });
 
   it('says that the directory is missing, and picks it up when it appears', async () => {
