@@ -17,6 +17,14 @@ const EXIT_BROKEN_PIPE = 141;
 
 const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['agent', async () => (await import('./agent.ts')).agentCommand],
+  ['router', async () => (await import('./router.ts')).routerCommand],
+  ['status', async () => (await import('./status.ts')).statusCommand],
+  ['routes', async () => (await import('./routes.ts')).routesCommand],
+  ['explain', async () => (await import('./explain.ts')).explainCommand],
+  ['drain', async () => (await import('./drain.ts')).drainCommand],
+  ['undrain', async () => (await import('./undrain.ts')).undrainCommand],
+  ['manifest', async () => (await import('./manifest.ts')).manifestCommand],
+  ['demo', async () => (await import('./demo.ts')).demoCommand],
   ['announce', async () => (await import('./announce.ts')).announceCommand],
   ['decode', async () => (await import('./decode.ts')).decodeCommand],
 ]);
