@@ -180,7 +180,12 @@ export class CheckRunner {
   #become(key: string, check: Check, verdict: Verdict): void {
     const before = check.verdict;
     const sentence = describeVerdict(verdict, check.spec);
-    const isNews = verdict.open !== before.open || sentence !== check.sentence;
+    const isEnough = ({ failuresInRow }: Verdict) => failuresInRow >= check.spec.failures;
+    const isNews =
+      verdict.open !== before.open ||
+      // it never was open, and its owner may have gone on without it until now
+      isEnough(verdict) !== isEnough(before) ||
+      sentence !== check.sentence;
     check.verdict = verdict;
     check.sentence = sentence;
     if (
