@@ -52,7 +52,7 @@ export const POOL_SIZE = 12;
 export const NODES: readonly string[] = ['n1', 'n2', 'n3'];
 
 export function isPooled({ address: text }: ClaimPage, { poolEnd }: Book): boolean {
-  return text.includes(':') || Number(text.split('.')[3]) <= poolEnd;
+  return text.includes(':') || Number(text.slice(text.lastIndexOf('.') + 1)) <= poolEnd;
 }
 
 /** What a source shows of a Book: of a bad document its last good form, where this process has seen one. */

@@ -4,7 +4,7 @@
  * with a real Speaker; only the network, the kernel's table, the prober and the clock are in memory.
  */
 
-import { type MemoryNetwork, parseRouterId, type Random, Speaker, type Transport } from 'bgp-ts';
+import { type MemoryNetwork, parseRouterId, type Random, Speaker, type Timer, type Transport } from 'bgp-ts';
 import { Agent } from '../../src/agent/agent.ts';
 import { formatSavedView, parseSavedView } from '../../src/agent/saved-view.ts';
 import type { Probe } from '../../src/checks/check-runner.ts';
@@ -40,6 +40,8 @@ export interface AgentProcess {
   readonly lastGood: Map<string, ClaimPage>;
   carried: ReadonlyMap<string, ClaimPage>;
   isStopping: boolean;
+  /** what its source is about to show */
+  readonly deliveries: Timer[];
 }
 
 export interface MachineOptions {
@@ -148,6 +150,7 @@ export class Machine {
       lastGood,
       carried,
       isStopping: false,
+      deliveries: [],
     };
     agent.start();
     this.options.onFact(this);
@@ -156,9 +159,12 @@ export class Machine {
   /** the source shows the Book, as it is by then, to the process that runs, when it runs */
   show(book: () => Book, delayMs: number): void {
     const process = this.process;
-    process?.clock.startTimer(delayMs, () => {
+    if (process === undefined) return;
+    const delivery = process.clock.startTimer(delayMs, () => {
+      process.deliveries.splice(process.deliveries.indexOf(delivery), 1);
       if (this.process === process && !process.isStopping) this.#deliver(process, book());
     });
+    process.deliveries.push(delivery);
   }
 
   /** `kill -9`: what is in the kernel and on the disk stays. The caller resets or cuts its connections. */
@@ -185,6 +191,7 @@ export class Machine {
     if (process === undefined || process.isStopping) return;
     const { oracle, speaker, agent } = process;
     process.isStopping = true;
+    for (const delivery of process.deliveries) delivery.cancel();
     const isHeard = speaker.status().some(({ state }) => state === 'established');
     const endMs = this.options.clock.now() + (isHeard ? oracle.waitMs : 0);
     oracle.nodeDrainEndMs = Math.min(oracle.nodeDrainEndMs ?? endMs, endMs);
@@ -234,13 +241,13 @@ export class Machine {
       const isPass = path === JOIN_PATH ? this.#asksApi() : this.#asksClaim(name);
       // now and then a server that is down hangs instead of refusing
       const hangs = !isPass && random.next() < 0.2;
-      clock.startTimer(hangs ? timeoutMs : random.next() * 20, () => {
-        if (signal.aborted) return;
-        if (path === JOIN_PATH) oracle.join.answer(isPass);
-        else oracle.answered(name, isPass);
-        this.options.onFact(this);
+      const timer = clock.startTimer(hangs ? timeoutMs : random.next() * 20, () => {
+        const isNews =
+          path === JOIN_PATH ? oracle.join.answer(isPass) : oracle.answered(name, isPass);
+        if (isNews) this.options.onFact(this);
         answer({ kind: isPass ? 'pass' : 'fail', sentence: isPass ? 'it is there' : 'refused' });
       });
+      signal.addEventListener('abort', () => timer.cancel());
     };
   }
 

@@ -27,7 +27,9 @@ export class Streak {
     this.isOpen = isOpen;
   }
 
-  answer(isPass: boolean): void {
+  /** true when it has opened or closed */
+  answer(isPass: boolean): boolean {
+    const wasOpen = this.isOpen;
     this.#passes = isPass ? this.#passes + 1 : 0;
     this.#failures = isPass ? 0 : this.#failures + 1;
     if (this.#passes >= SUCCESSES) {
@@ -35,12 +37,28 @@ export class Streak {
       this.isProven = true;
     }
     if (this.#failures >= FAILURES) this.isOpen = false;
+    return this.isOpen !== wasOpen;
   }
 }
 
 interface Leaving {
   readonly page: ClaimPage;
   readonly untilMs: number;
+}
+
+interface KernelFacts {
+  readonly addresses: MemoryHost['addresses'];
+  /** addresses of others outside `lo`: the machine's own */
+  readonly own: ReadonlySet<string>;
+  /** interface and address */
+  readonly places: ReadonlySet<string>;
+}
+
+export interface Expected {
+  /** by peer and claim: the form in which the peer should have it; what is not in it should not be there */
+  readonly forms: ReadonlyMap<string, ReadonlyMap<string, Form>>;
+  /** claims whose address should be on its interface */
+  readonly bound: ReadonlySet<string>;
 }
 
 export interface OracleOptions {
@@ -62,6 +80,7 @@ export class Oracle {
   readonly claimDrainEndMs = new Map<string, number>();
   hasPassword = false;
   isOver = false;
+  #seen: KernelFacts | undefined;
 
   constructor(options: OracleOptions) {
     this.#options = options;
@@ -115,23 +134,24 @@ export class Oracle {
     this.#noteHealth();
   }
 
-  answered(name: string, isPass: boolean): void {
+  /** true when that changes something */
+  answered(name: string, isPass: boolean): boolean {
     this.#tick();
-    this.#health.get(name)?.answer(isPass);
+    return this.#health.get(name)?.answer(isPass) === true;
   }
 
-  /** the address should be on its interface */
-  isBindWanted(name: string): boolean {
+  /** what should be out and on interfaces now */
+  expected(): Expected {
     this.#tick();
+    const names = new Set([...this.#claims.keys(), ...this.#leaving.keys()]);
+    const bound = [...names].filter((name) => this.#isBindWanted(name));
+    return { forms: this.#tableNow(), bound: new Set(bound) };
+  }
+
+  #isBindWanted(name: string): boolean {
     const page = this.#page(name);
     if (page?.bind === undefined || this.isOver || !this.join.isOpen) return false;
     return this.#isMine(page) && this.#isHealthy(page) && this.#drainForm(page) !== 'none';
-  }
-
-  /** by peer and claim: the form in which the peer should have it now; what is not in it should not be there */
-  table(): ReadonlyMap<string, ReadonlyMap<string, Form>> {
-    this.#tick();
-    return this.#tableNow();
   }
 
   isExclusiveElsewhere(name: string): boolean {
@@ -194,10 +214,7 @@ export class Oracle {
 
   /** somebody gave it to the machine itself */
   #isOwn(page: ClaimPage): boolean {
-    return this.#options.kernel.addresses.some(
-      (known) =>
-        !known.ours && known.interface !== 'lo' && formatClaimName(known.address) === page.name,
-    );
+    return this.#kernel().own.has(page.name);
   }
 
   #isHealthy(page: ClaimPage): boolean {
@@ -206,9 +223,21 @@ export class Oracle {
 
   #isBound(page: ClaimPage): boolean {
     if (page.bind === undefined) return true;
-    return this.#options.kernel.addresses.some(
-      (known) => known.interface === page.bind && formatClaimName(known.address) === page.name,
-    );
+    return this.#kernel().places.has(`${page.bind} ${page.name}`);
+  }
+
+  #kernel(): KernelFacts {
+    const { addresses } = this.#options.kernel;
+    if (this.#seen?.addresses === addresses) return this.#seen;
+    const others = addresses.filter((known) => !known.ours && known.interface !== 'lo');
+    this.#seen = {
+      addresses,
+      own: new Set(others.map((known) => formatClaimName(known.address))),
+      places: new Set(
+        addresses.map((known) => `${known.interface} ${formatClaimName(known.address)}`),
+      ),
+    };
+    return this.#seen;
   }
 
   #drainForm(page: ClaimPage): Form {

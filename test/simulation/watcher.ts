@@ -87,20 +87,17 @@ export class Watcher {
 
   /** facts of this node have changed: what should be out from now on? */
   note(machine: Machine): void {
-    const table = machine.process?.oracle.table();
+    const expected = machine.process?.oracle.expected();
     const nowMs = this.#options.clock.now();
     for (const { options } of this.#options.routers) {
-      const forms = table?.get(options.name);
+      const forms = expected?.forms.get(options.name);
+      const prefix = `${machine.name} ${options.name}`;
       for (const claim of this.#options.claimNames) {
-        this.#noteForm(
-          `${machine.name} ${options.name} ${claim}`,
-          forms?.get(claim) ?? 'none',
-          nowMs,
-        );
+        this.#noteForm(`${prefix} ${claim}`, forms?.get(claim) ?? 'none', nowMs);
       }
     }
     for (const claim of this.#options.claimNames) {
-      const isWanted = machine.process?.oracle.isBindWanted(claim) === true;
+      const isWanted = expected?.bound.has(claim) === true;
       const key = `${machine.name} ${claim}`;
       if (this.#bindSince.get(key)?.isWanted !== isWanted) {
         this.#bindSince.set(key, { isWanted, sinceMs: nowMs });
