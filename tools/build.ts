@@ -6,6 +6,7 @@
 import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
+import { readPageParts } from '../src/web/page-parts.ts';
 
 const root = dirname(import.meta.dirname);
 const dist = join(root, 'dist');
@@ -26,7 +27,10 @@ await build({
   keepNames: true,
   conditions: ['bgp-ts-source'],
   external: ['koffi'],
-  define: { HERALD_VERSION: JSON.stringify(version) },
+  define: {
+    HERALD_VERSION: JSON.stringify(version),
+    HERALD_PAGE: JSON.stringify(readPageParts()),
+  },
   // what CommonJS packages expect to find, inside an ES module
   banner: {
     js: "import { createRequire as heraldCreateRequire } from 'node:module'; const require = heraldCreateRequire(import.meta.url);",
