@@ -37,6 +37,11 @@ const ANYCAST: Gate = {
   state: 'open',
   sentence: 'every node announces it (anycast)',
 };
+const PLACED_HERE: Gate = {
+  name: 'assigned',
+  state: 'open',
+  sentence: 'placed on this node (exclusive)',
+};
 const NOTHING_TO_BIND: Gate = {
   name: 'bound',
   state: 'open',
@@ -63,12 +68,13 @@ function findPool(claim: IpClaim, pools: readonly IpPool[]): IpPool | undefined 
   );
 }
 
-export function claimGates(subject: ClaimSubject, view: View): ClaimGates {
+/** `joined` is the node's gate, the same for every claim */
+export function claimGates(subject: ClaimSubject, view: View, joined: Gate): ClaimGates {
   const assigned = assignedGate(subject, view);
   const notDraining = drainGate(subject, view);
   const wakes = [assigned.wakeAtMs, notDraining.wakeAtMs].filter((at) => at !== undefined);
   return {
-    joined: joinedGate(view),
+    joined,
     assigned: assigned.gate,
     healthy: healthyGate(subject.claim.object, view),
     bound: boundGate(subject.claim.object, view),
@@ -117,7 +123,7 @@ function placedGate(claim: IpClaim, placement: Placement, { node }: View): Gate 
   }
   if (placement.mode === 'anycast') return ANYCAST;
   if (claim.node === node.name) {
-    return { name: 'assigned', state: 'open', sentence: `placed on this node (exclusive)` };
+    return PLACED_HERE;
   }
   const sentence =
     claim.node === undefined
@@ -159,10 +165,24 @@ function pooledGate({ claim, pool }: ClaimSubject, view: View): Gate {
     const remedy = `claim an address that no machine has; ${name} would take this machine off the network`;
     return { name: 'allowed', state: 'closed', sentence, remedy };
   }
-  return { name: 'allowed', state: 'open', sentence: `pool ${pool.name} holds it` };
+  return heldBy(pool);
 }
 
+/** one object per pool: gates that are the same objects as before are known not to have changed */
+const held = new WeakMap<IpPool, Gate>();
+
+function heldBy(pool: IpPool): Gate {
+  const known = held.get(pool);
+  if (known !== undefined) return known;
+  const gate: Gate = { name: 'allowed', state: 'open', sentence: `pool ${pool.name} holds it` };
+  held.set(pool, gate);
+  return gate;
+}
+
+const NOT_DRAINING_EVER: TimedGate = { gate: NOT_DRAINING };
+
 function drainGate({ claim, pool }: ClaimSubject, view: View): TimedGate {
+  if (view.nodeDrain === undefined && view.claimDrains.size === 0) return NOT_DRAINING_EVER;
   const drains = [view.nodeDrain, view.claimDrains.get(claim.object.name)].filter(
     (drain) => drain !== undefined,
   );

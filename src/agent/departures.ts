@@ -7,6 +7,7 @@
  * as it does everything else.
  */
 
+import type { Documents, Sourced } from '../model/documents.ts';
 import { drainWaitMs } from './claim-gates.ts';
 import { type ClaimDecision, type DesiredState, desired } from './desired.ts';
 import type { Departure, View } from './view.ts';
@@ -33,6 +34,37 @@ export function nextDepartures(
     next.set(name, { claim: subject.claim, pool: subject.pool, sinceMs: nowMs, reason });
   }
   return next;
+}
+
+/**
+ * The departures that a change of the documents causes; `view` has the new ones. Where only claims have changed, only those are
+ * looked at: with ten thousand of them, one edit must not cost a decision on all.
+ */
+export function departuresAfter(
+  before: Documents,
+  running: DesiredState,
+  view: View,
+): ReadonlyMap<string, Departure> {
+  const plain = { ...view, departures: new Map<string, Departure>() };
+  const { peers, pools, claims } = view.documents;
+  if (!isSame(before.peers, peers) || !isSame(before.pools, pools)) {
+    return nextDepartures(running, desired(plain), view.nowMs);
+  }
+  const unchanged = new Set(claims.map(({ object }) => object));
+  const touched = new Set(
+    before.claims.flatMap(({ object }) => (unchanged.has(object) ? [] : [object.name])),
+  );
+  if (touched.size === 0) return new Map();
+  const of = { ...running, claims: running.claims.filter((one) => touched.has(nameOf(one))) };
+  const documents = {
+    ...view.documents,
+    claims: claims.filter(({ object }) => touched.has(object.name)),
+  };
+  return nextDepartures(of, desired({ ...plain, documents }), view.nowMs);
+}
+
+function isSame<T>(a: readonly Sourced<T>[], b: readonly Sourced<T>[]): boolean {
+  return a.length === b.length && a.every(({ object }, index) => object === b[index]?.object);
 }
 
 /** Departures whose wait is over, or whose claim is wanted here again, are dropped. */

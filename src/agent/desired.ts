@@ -24,6 +24,7 @@ import {
   type ClaimGates,
   type ClaimSubject,
   claimGates,
+  joinedGate,
   subjectOf,
 } from './claim-gates.ts';
 import type { Gate } from './gate.ts';
@@ -80,9 +81,10 @@ export function desired(view: View): DesiredState {
   const plans = view.documents.peers.flatMap(({ object }) => planPeer(object, view) ?? []);
   const outlets = plans.map((plan): Outlet => ({ plan, routes: [], places: 0 }));
   const pools = view.documents.pools.map(({ object }) => object);
+  const joined = joinedGate(view);
   const bindings = new Map<string, BindingWish>();
   const claims = subjects(view, pools).map((subject): ClaimDecision => {
-    const gates = claimGates(subject, view);
+    const gates = claimGates(subject, view, joined);
     const { name, bind } = subject.claim.object;
     if (bind !== undefined && mayBind(subject.claim.object, gates)) {
       bindings.set(name, { claim: subject.claim.object, interface: bind.interface });
@@ -118,12 +120,25 @@ function rangeOf({ plan, routes }: Outlet): DesiredRangeSession[] {
 
 /** oldest first; a departing claim stands in for the document of the same name */
 function subjects(view: View, pools: readonly IpPool[]): readonly ClaimSubject[] {
-  const { claims } = view.documents;
+  const { departures } = view;
+  const claims = oldestFirst(view.documents.claims);
+  if (departures.size === 0) return claims.map((claim) => subjectOf(claim, pools));
   const present = new Set(claims.map(({ object }) => object.name));
-  const gone = [...view.departures.values()].filter(({ claim }) => !present.has(claim.object.name));
+  const gone = [...departures.values()].filter(({ claim }) => !present.has(claim.object.name));
   return [...claims, ...gone.map(({ claim }) => claim)]
     .toSorted(byAge)
-    .map((claim) => subjectOf(claim, pools, view.departures.get(claim.object.name)));
+    .map((claim) => subjectOf(claim, pools, departures.get(claim.object.name)));
+}
+
+/** Documents change seldom, facts often: the order is kept with the list that it is of. */
+const orders = new WeakMap<readonly Sourced<IpClaim>[], readonly Sourced<IpClaim>[]>();
+
+function oldestFirst(claims: readonly Sourced<IpClaim>[]): readonly Sourced<IpClaim>[] {
+  const known = orders.get(claims);
+  if (known !== undefined) return known;
+  const sorted = claims.toSorted(byAge);
+  orders.set(claims, sorted);
+  return sorted;
 }
 
 function byAge(a: Sourced<IpClaim>, b: Sourced<IpClaim>): number {

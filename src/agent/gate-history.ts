@@ -1,34 +1,57 @@
-/** Since when each gate has been as it is. Monotonic time; a gate that is asked about for the first time begins now. */
+/**
+ * Since when each gate has been as it is. Monotonic time; a gate that is seen for the first time begins then. Thousands of
+ * claims are remembered after every decision, so a subject whose gates are the same objects as before costs one lookup.
+ */
 
-import type { Gate, GateName, GateState } from './gate.ts';
+import type { Gate, GateName } from './gate.ts';
 
-interface Moment {
-  readonly state: GateState;
-  readonly sinceMs: number;
+interface Memory {
+  gates: readonly Gate[];
+  /** of each gate, in the same order */
+  sinceMs: readonly number[];
+  /** the round in which it was seen last */
+  round: number;
 }
 
 export class GateHistory {
-  readonly #moments = new Map<string, Moment>();
-  #seen = new Set<string>();
+  readonly #memories = new Map<string, Memory>();
+  #round = 0;
+  #seen = 0;
 
   /** `subject` tells apart what has gates: a claim, a claim at a peer, the node */
-  sinceMs(subject: string, gate: Gate, nowMs: number): number {
-    const key = `${subject} ${gate.name}`;
-    this.#seen.add(key);
-    const known = this.#moments.get(key);
-    if (known !== undefined && known.state === gate.state) return known.sinceMs;
-    this.#moments.set(key, { state: gate.state, sinceMs: nowMs });
-    return nowMs;
+  remember(subject: string, gates: readonly Gate[], nowMs: number): void {
+    this.#seen += 1;
+    const known = this.#memories.get(subject);
+    if (known === undefined) {
+      const sinceMs = gates.map(() => nowMs);
+      this.#memories.set(subject, { gates, sinceMs, round: this.#round });
+      return;
+    }
+    known.round = this.#round;
+    if (gates.every((gate, index) => gate === known.gates[index])) return;
+    known.sinceMs = gates.map((gate) => sinceOf(known, gate) ?? nowMs);
+    known.gates = gates;
   }
 
-  /** without asking for it to be kept */
-  peek(subject: string, name: GateName): number | undefined {
-    return this.#moments.get(`${subject} ${name}`)?.sinceMs;
+  sinceMs(subject: string, name: GateName): number | undefined {
+    const known = this.#memories.get(subject);
+    const index = known?.gates.findIndex((gate) => gate.name === name) ?? -1;
+    return known?.sinceMs[index];
   }
 
-  /** what was not asked about since the last call is forgotten: claims come and go */
-  forgetUnseen(): void {
-    for (const key of this.#moments.keys()) if (!this.#seen.has(key)) this.#moments.delete(key);
-    this.#seen = new Set();
+  /** the end of a round: who was not seen in it is forgotten, since claims come and go */
+  endRound(): void {
+    if (this.#memories.size > this.#seen) {
+      for (const [subject, { round }] of this.#memories) {
+        if (round !== this.#round) this.#memories.delete(subject);
+      }
+    }
+    this.#round += 1;
+    this.#seen = 0;
   }
+}
+
+/** undefined when the gate was in another state, or not there */
+function sinceOf({ gates, sinceMs }: Memory, { name, state }: Gate): number | undefined {
+  return sinceMs[gates.findIndex((gate) => gate.name === name && gate.state === state)];
 }

@@ -9,8 +9,8 @@ import type { BgpPeer } from '../model/bgp-peer.ts';
 import { formatClaimName } from '../model/claim-name.ts';
 import { type Documents, NO_DOCUMENTS } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
-import { isAnnounced, nextDepartures } from './departures.ts';
-import { type DesiredState, desired } from './desired.ts';
+import { departuresAfter, isAnnounced } from './departures.ts';
+import type { DesiredState } from './desired.ts';
 import { claimFinding, type JoinCheck, joinFinding } from './health.ts';
 import type { PasswordFiles } from './password-files.ts';
 import {
@@ -101,12 +101,12 @@ export class Knowledge {
       this.#documents = { ...this.#documents, faults: documents.faults };
       return;
     }
+    const before = this.#documents;
     this.#carried = carriedOver(documents, this.#carried);
     this.#documents = withCarried(documents, this.#carried);
     this.#stale = undefined;
     passwords.refresh(this.peers);
-    const view = { ...this.view(nowMs), departures: new Map() };
-    const gone = nextDepartures(running, desired(view), nowMs);
+    const gone = departuresAfter(before ?? NO_DOCUMENTS, running, this.view(nowMs));
     if (gone.size > 0) this.departures = new Map([...this.departures, ...gone]);
   }
 

@@ -42,13 +42,15 @@ export interface StatusInput {
 
 /** Called after each decision, so that "since" is when a gate moved and not when somebody looked. */
 export function rememberGates({ claims }: DesiredState, view: View, history: GateHistory): void {
-  history.sinceMs('', joinedGate(view), view.nowMs);
+  history.remember('', [joinedGate(view)], view.nowMs);
   for (const { subject, gates, peers } of claims) {
     const { name } = subject.claim.object;
-    for (const gate of claimGateList(gates)) history.sinceMs(name, gate, view.nowMs);
-    for (const { peer, allowed } of peers) history.sinceMs(`${name} ${peer}`, allowed, view.nowMs);
+    history.remember(name, claimGateList(gates), view.nowMs);
+    for (const { peer, allowed } of peers) {
+      history.remember(`${name} ${peer}`, [allowed], view.nowMs);
+    }
   }
-  history.forgetUnseen();
+  history.endRound();
 }
 
 export function buildStatus(input: StatusInput): AgentStatus {
@@ -224,5 +226,5 @@ function gateStatus(
   subject: string,
   gate: Gate,
 ): GateStatus {
-  return { ...gate, since: timeOf(history.peek(subject, gate.name) ?? view.nowMs) };
+  return { ...gate, since: timeOf(history.sinceMs(subject, gate.name) ?? view.nowMs) };
 }

@@ -74,19 +74,33 @@ describe('GateHistory', () => {
 
   it('keeps the moment while the state is the same, whatever the sentence', () => {
     const history = new GateHistory();
-    expect(history.sinceMs('a', gate('open'), 10)).to.equal(10);
-    expect(history.sinceMs('a', gate('open', 'y'), 20)).to.equal(10);
-    expect(history.sinceMs('a', gate('closed'), 30)).to.equal(30);
-    expect(history.sinceMs('b', gate('closed'), 40)).to.equal(40);
-    expect(history.peek('a', 'healthy')).to.equal(30);
+    const seen = (subject: string, state: 'open' | 'closed', sentence: string, nowMs: number) => {
+      history.remember(subject, [gate(state, sentence)], nowMs);
+      return history.sinceMs(subject, 'healthy');
+    };
+    expect(seen('a', 'open', 'x', 10)).to.equal(10);
+    expect(seen('a', 'open', 'y', 20)).to.equal(10);
+    expect(seen('a', 'closed', 'y', 30)).to.equal(30);
+    expect(seen('b', 'closed', 'y', 40)).to.equal(40);
+    expect(history.sinceMs('a', 'healthy')).to.equal(30);
+    expect(history.sinceMs('a', 'joined')).to.equal(undefined);
   });
 
-  it('forgets what is not asked about any more', () => {
+  it('knows each gate of a subject by itself', () => {
     const history = new GateHistory();
-    history.sinceMs('a', gate('open'), 10);
-    history.forgetUnseen();
-    expect(history.peek('a', 'healthy')).to.equal(10);
-    history.forgetUnseen();
-    expect(history.peek('a', 'healthy')).to.equal(undefined);
+    const joined = { name: 'joined', state: 'open', sentence: 'x' } as const;
+    history.remember('a', [joined, gate('closed')], 1);
+    history.remember('a', [joined, gate('open')], 2);
+    expect(history.sinceMs('a', 'joined')).to.equal(1);
+    expect(history.sinceMs('a', 'healthy')).to.equal(2);
+  });
+
+  it('forgets who is not seen any more', () => {
+    const history = new GateHistory();
+    history.remember('a', [gate('open')], 10);
+    history.endRound();
+    expect(history.sinceMs('a', 'healthy')).to.equal(10);
+    history.endRound();
+    expect(history.sinceMs('a', 'healthy')).to.equal(undefined);
   });
 });
