@@ -134,6 +134,15 @@ describe('manifest router: limits and passwords', function () {
         name: `${kind}: no session without the key or with another one`,
         run: () => wrongKey(kind),
       })),
+    ...kinds.map((kind) => ({
+      name: `${kind}: with ttlSecurity a neighbour that sends from far away stays outside`,
+      run: () => ttlSecurity(kind),
+    })),
+    { name: 'frr: no more sessions from a range than --max-nodes', run: listenLimit },
+    {
+      name: 'gobgp before 3.21 takes an unsigned session of a range in spite of the key, which is why it is refused',
+      run: unsignedRange,
+    },
     {
       name: 'openbgpd on Linux takes an unsigned session in spite of the key, which is why the manifest warns',
       run: unsignedIsTaken,
@@ -217,6 +226,59 @@ async function unsignedIsTaken(): Promise<void> {
   try {
     lab.announce(await lab.node(11), 'unsigned', '192.0.2.8');
     await lab.table('ipv4', ['192.0.2.8/32 10.0.0.11']);
+  } finally {
+    await lab.lab.destroy();
+  }
+}
+
+/** Without --ttl-security an announcer's packets have TTL 1, as those of a neighbour of old have. */
+async function ttlSecurity(kind: LoadedKind): Promise<void> {
+  const file = await routerFile(kind, { ttlSecurity: true }, ...twoNeighbours);
+  const lab = await RouterLab.start(kind, file);
+  try {
+    lab.announce(await lab.node(12), 'far', '192.0.2.9');
+    const startedMs = performance.now();
+    lab.announce(await lab.node(11), 'near', '--ttl-security', '192.0.2.8');
+    await lab.table('ipv4', ['192.0.2.8/32 10.0.0.11'], 45_000);
+    // the far one began earlier and has had more time than the near one needed
+    const more = { timeoutMs: 60_000, everyMs: 250 };
+    const elapsed = () => performance.now() - startedMs;
+    await untilValue('time for three attempts', elapsed, (ms) => ms > 10_000, more);
+    expect(await lab.router.established()).to.deep.equal(['10.0.0.11']);
+    await lab.table('ipv4', ['192.0.2.8/32 10.0.0.11']);
+  } finally {
+    await lab.lab.destroy();
+  }
+}
+
+async function listenLimit(): Promise<void> {
+  const range = ['--neighbor-range', '10.0.0.0/24', '--max-nodes', '1'];
+  const lab = await RouterLab.start('frr', await routerFile('frr', { password: key }, ...range));
+  try {
+    lab.announce(await lab.node(11), 'first', ...lab.signed(key), '192.0.2.8');
+    await lab.table('ipv4', ['192.0.2.8/32 10.0.0.11']);
+    const second = lab.announce(await lab.node(12), 'second', ...lab.signed(key), '192.0.2.8');
+    const isRefused = () => /attempt 2/.test(second.log());
+    await untilValue('the second is refused', isRefused, (is) => is, { timeoutMs: 30_000 });
+    expect(await lab.router.established()).to.deep.equal(['10.0.0.11']);
+  } finally {
+    await lab.lab.destroy();
+  }
+}
+
+async function unsignedRange(): Promise<void> {
+  const { stdout } = await run('gobgpd', ['--version']);
+  const [, major = 0, minor = 0] = /version (\d+)\.(\d+)/.exec(stdout) ?? [];
+  // a newer one does check: then there is nothing to show
+  if (Number(major) > 3 || Number(minor) >= 21) return;
+  const range = ['--neighbor-range', '10.0.0.0/24', '--insecure'];
+  const lab = await RouterLab.start(
+    'gobgp',
+    await routerFile('gobgp', { password: key }, ...range),
+  );
+  try {
+    lab.announce(await lab.node(11), 'unsigned', '192.0.2.8');
+    await lab.table('ipv4', ['192.0.2.8/32 10.0.0.11'], 30_000);
   } finally {
     await lab.lab.destroy();
   }
