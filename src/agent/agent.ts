@@ -151,7 +151,7 @@ export class Agent {
 
   /** undefined = the whole node */
   drain(address: Address | undefined, reason: string): DrainAnswer {
-    const drain = { sinceMs: this.#options.clock.now(), reason };
+    const drain = { sinceMs: this.#options.clock.now(), reason: `drained by hand: ${reason}` };
     if (address === undefined) {
       if (this.#knowledge.nodeDrain === undefined) this.#knowledge.drainNode(drain);
       return this.#intent('draining this node: routes leave after the wait of their pool');

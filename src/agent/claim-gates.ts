@@ -145,7 +145,8 @@ function boundGate(claim: IpClaim, view: View): Gate {
   if (claim.bind === undefined) return NOTHING_TO_BIND;
   const fact = view.bindings.get(claim.name);
   if (fact?.kind === 'present') return { name: 'bound', state: 'open', sentence: fact.sentence };
-  const sentence = fact?.sentence ?? `it is not on ${claim.bind.interface} yet`;
+  const sentence =
+    fact?.sentence ?? `it goes on ${claim.bind.interface} when the other gates are open`;
   return { name: 'bound', state: 'closed', sentence, ...remedyOf(fact) };
 }
 
@@ -183,12 +184,14 @@ const NOT_DRAINING_EVER: TimedGate = { gate: NOT_DRAINING };
 
 function drainGate({ claim, pool }: ClaimSubject, view: View): TimedGate {
   if (view.nodeDrain === undefined && view.claimDrains.size === 0) return NOT_DRAINING_EVER;
-  const drains = [view.nodeDrain, view.claimDrains.get(claim.object.name)].filter(
-    (drain) => drain !== undefined,
-  );
-  const [first] = drains.toSorted((a, b) => endOf(a, pool) - endOf(b, pool));
-  if (first === undefined) return { gate: NOT_DRAINING };
-  return drained('not-draining', endOf(first, pool), view.nowMs, first.reason);
+  const { name, address } = claim.object;
+  const own = view.claimDrains.get(name);
+  const drains = [view.nodeDrain, own].filter((drain) => drain !== undefined);
+  const [first] = drains.toSorted((x, y) => endOf(x, pool) - endOf(y, pool));
+  if (first === undefined) return NOT_DRAINING_EVER;
+  const timed = drained('not-draining', endOf(first, pool), view.nowMs, first.reason);
+  const remedy = first === own ? `herald undrain ${formatAddress(address)}` : 'herald undrain';
+  return { ...timed, gate: { ...timed.gate, remedy } };
 }
 
 function endOf(drain: Drain, pool: IpPool | undefined): number {
@@ -200,11 +203,9 @@ export function drainWaitMs(pool: IpPool | undefined, wanted: number | undefined
 }
 
 function drained(name: Gate['name'], endMs: number, nowMs: number, reason: string): TimedGate {
-  const remedy = name === 'not-draining' ? 'herald undrain' : undefined;
-  const rest = remedy === undefined ? {} : { remedy };
-  if (nowMs >= endMs) return { gate: { name, state: 'closed', sentence: reason, ...rest } };
+  if (nowMs >= endMs) return { gate: { name, state: 'closed', sentence: reason } };
   const sentence = `${reason}; announced with GRACEFUL_SHUTDOWN until the wait is over`;
-  return { gate: { name, state: 'draining', sentence, ...rest }, wakeAtMs: endMs };
+  return { gate: { name, state: 'draining', sentence }, wakeAtMs: endMs };
 }
 
 function closed(name: Gate['name'], sentence: string, remedy: string): TimedGate {

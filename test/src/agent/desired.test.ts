@@ -121,7 +121,9 @@ describe('desired: gate by gate', () => {
     const waiting = desired(view({ documents: docs }));
     expect(announced(waiting)).to.deep.equal([]);
     expect(waiting.bindings.get(VIP)?.interface).to.equal('eth1');
-    expect(gateOf(view({ documents: docs }), 'bound').sentence).to.equal('it is not on eth1 yet');
+    expect(gateOf(view({ documents: docs }), 'bound').sentence).to.equal(
+      'it goes on eth1 when the other gates are open',
+    );
     const absent = new Map([
       [VIP, { kind: 'absent', sentence: 'there is no eth1', remedy: 'make it' } as const],
     ]);
@@ -229,7 +231,7 @@ describe('desired: gate by gate', () => {
         name: 'not-draining',
         state: 'draining',
         sentence: 'a person asked; announced with GRACEFUL_SHUTDOWN until the wait is over',
-        remedy: 'herald undrain',
+        remedy: 'nodeDrain' in over ? 'herald undrain' : `herald undrain ${VIP}`,
       });
       const after = view({ ...over, nowMs: 500 + WAIT_MS });
       expect(announced(desired(after))).to.deep.equal([]);
