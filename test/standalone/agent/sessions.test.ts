@@ -1,0 +1,239 @@
+/**
+ * Sessions in other shapes: over IPv6 and carrying both families, dialled by the router, from a range of routers, with a
+ * password, with a person looking on.
+ */
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { Bird } from '../../interop/routers/bird.ts';
+import type { RouterConfig } from '../../interop/routers/router.ts';
+import { createLab, type Host, type Lab } from '../../support/netns.ts';
+import { untilValue } from '../../support/poll.ts';
+import type { Running } from '../../support/process.ts';
+import { heraldProgram } from '../support/herald-program.ts';
+import { skipWithoutStandalone } from '../support/require-standalone.ts';
+import { claim, document, NODE_ASN, ROUTER_ASN } from './agent-lab.ts';
+
+const V4 = '198.51.100.10';
+const V6 = '2001:db8:ffff::10';
+const V6_NAME = '2001-0db8-ffff-0000-0000-0000-0000-0010';
+const KEY = 'a key of two machines';
+
+describe('standalone: sessions of every shape', function () {
+  this.timeout(60_000);
+  let lab: Lab;
+  let routerHost: Host;
+  let node: Host;
+  let bird: Bird;
+  let agent: Running | undefined;
+  let starts = 0;
+
+  before(async function () {
+    skipWithoutStandalone(this);
+    lab = createLab('shapes');
+    routerHost = await lab.host('router', { forward: true });
+    node = await lab.host('node', { forward: false });
+    await lab.link(routerHost, node, {
+      a: ['10.60.0.1/24', '2001:db8:60::1/64'],
+      b: ['10.60.0.2/24', '2001:db8:60::2/64'],
+    });
+  });
+  afterEach(async () => {
+    await agent?.kill();
+    await bird?.kill();
+  });
+  after(async () => await lab?.destroy());
+
+  const pool = document('IPPool', 'both', {
+    addresses: ['198.51.100.0/24', '2001:db8:ffff::/64'],
+    drain: { waitSeconds: 0 },
+  });
+  const claims = [
+    claim(V4, { bind: { interface: 'lo' } }),
+    claim(V6_NAME, { bind: { interface: 'lo' } }),
+  ];
+  const quick = { holdSeconds: 9, keepaliveSeconds: 3, connectRetrySeconds: 1 };
+
+  async function play(
+    peer: object,
+    neighbour: Partial<RouterConfig['neighbours'][number]>,
+  ): Promise<void> {
+    starts += 1;
+    const documents = join(node.folder, `documents-${starts}.d`);
+    await node.exec('mkdir', ['-p', documents]);
+    const spec = { asn: ROUTER_ASN, localASN: NODE_ASN, timers: quick, ...peer };
+    writeFileSync(
+      join(documents, 'all.yaml'),
+      [document('BGPPeer', 'tor', spec), pool, ...claims].join('\n---\n'),
+    );
+    bird = new Bird();
+    await bird.start(routerHost, {
+      localAsn: ROUTER_ASN,
+      routerId: '10.60.0.1',
+      neighbours: [
+        {
+          address: '10.60.0.2',
+          asn: NODE_ASN,
+          families: ['ipv4', 'ipv6'],
+          localAddress: '10.60.0.1',
+          connectRetrySeconds: 1,
+          ...neighbour,
+        },
+      ],
+    });
+    agent = node.spawn(`agent-${starts}`, heraldProgram(), [
+      'agent',
+      ...['--source', `files:${documents}`, '--node-name', 'm1', '--join-check', 'none'],
+      ...[
+        '--state-dir',
+        join(node.folder, `state-${starts}`),
+        '--socket',
+        join(node.folder, `s${starts}.sock`),
+      ],
+    ]);
+  }
+
+  async function bothRoutes(nextHops: {
+    readonly ipv4: string;
+    readonly ipv6: string;
+  }): Promise<void> {
+    for (const [family, prefix] of [
+      ['ipv4', `${V4}/32`],
+      ['ipv6', `${V6}/128`],
+    ] as const) {
+      const routes = await untilValue(
+        `${prefix} at the router (${agent?.log().slice(-1500)})`,
+        () => bird.routes(family),
+        (all) => all.some((route) => route.prefix === prefix),
+      );
+      expect(routes[0]?.nextHops[0]).to.equal(nextHops[family]);
+    }
+    const { stdout } = await node.exec('ip', ['-o', 'address', 'show', 'dev', 'lo']);
+    expect(stdout).to.contain(`${V4}/32`).and.to.contain(`${V6}/128`);
+  }
+
+  const own = { ipv4: '10.60.0.2', ipv6: '2001:db8:60::2' };
+
+  it('both families on a session over IPv4: next hops of the session interface, never a claimed address', async () => {
+    await play({ address: '10.60.0.1' }, { isPassive: true });
+    await bothRoutes(own);
+  });
+
+  it('both families on a session over IPv6', async () => {
+    const v6 = { address: '2001:db8:60::2', localAddress: '2001:db8:60::1', isPassive: true };
+    await play({ address: '2001:db8:60::1' }, v6);
+    await bothRoutes(own);
+  });
+
+  it('claims bound to the very interface of the session do not become next hops', async () => {
+    const { stdout } = await node.exec('ip', ['-o', 'link', 'show', 'type', 'veth']);
+    const device = /\d+: ([^@:]+)/.exec(stdout)?.[1] ?? '';
+    claims.splice(
+      0,
+      2,
+      claim(V4, { bind: { interface: device } }),
+      claim(V6_NAME, { bind: { interface: device } }),
+    );
+    try {
+      await play({ address: '10.60.0.1' }, { isPassive: true });
+      const routes = await untilValue(
+        'the route',
+        () => bird.routes('ipv6'),
+        (all) => all.length === 1,
+      );
+      expect(routes[0]?.nextHops[0]).to.equal(own.ipv6);
+    } finally {
+      claims.splice(
+        0,
+        2,
+        claim(V4, { bind: { interface: 'lo' } }),
+        claim(V6_NAME, { bind: { interface: 'lo' } }),
+      );
+    }
+  });
+
+  it('`listen: true`: the router dials, and the agent takes it', async () => {
+    // a source that cannot reach the router, so that only its dialling can make the session
+    await node.nft(
+      'table inet no_syn {\n chain output { type filter hook output priority 0; tcp dport 179 tcp flags & (syn|ack) == syn drop\n }\n}\n',
+    );
+    try {
+      await play({ address: '10.60.0.1', listen: true }, {});
+      await bothRoutes(own);
+    } finally {
+      await node.nft('delete table inet no_syn\n');
+    }
+  });
+
+  it('`addressRange`: any router of the range may dial', async () => {
+    await play({ addressRange: '10.60.0.0/24', listen: true }, {});
+    await bothRoutes(own);
+  });
+
+  it('a password from its file, and GTSM', async () => {
+    const file = join(node.folder, 'key');
+    writeFileSync(file, `${KEY}\n`, { mode: 0o600 });
+    await play(
+      { address: '10.60.0.1', password: { file }, ttlSecurity: true },
+      { isPassive: true, password: KEY, hasTtlSecurity: true },
+    );
+    await bothRoutes(own);
+    const { stdout } = await node.exec('sh', [
+      '-c',
+      `cat /proc/${agent?.pid}/cmdline | tr '\\0' ' '`,
+    ]);
+    expect(stdout + agent?.log()).to.not.contain(KEY);
+  });
+
+  it('what a person sees: status, routes, explain, drain and undrain by the real commands', async () => {
+    await play({ address: '10.60.0.1' }, { isPassive: true });
+    await bothRoutes(own);
+    const socket = join(node.folder, `s${starts}.sock`);
+    const look = async (...args: string[]) => {
+      const said = await node.exec(heraldProgram(), [...args, '--socket', socket], {
+        anyStatus: true,
+      });
+      for (const line of said.stdout.split('\n')) expect(line.length, line).to.be.at.most(80);
+      return said;
+    };
+    expect((await look('status')).stdout).to.match(/tor .*[Ee]stablished/s);
+    expect((await look('routes')).stdout)
+      .to.contain(V4)
+      .and.to.contain(V6);
+    const explained = await look('explain', V6);
+    expect(explained.status).to.equal(0);
+    for (const gate of ['joined', 'assigned', 'healthy', 'bound', 'allowed', 'not-draining']) {
+      expect(explained.stdout).to.contain(gate);
+    }
+    expect((await look('explain', '192.0.2.99')).status).to.equal(1);
+    expect((await look('drain', V4, '--wait')).status).to.equal(0);
+    expect((await bird.routes('ipv4')).length).to.equal(0);
+    expect((await bird.routes('ipv6')).length).to.equal(1);
+    expect((await look('explain', V4)).stdout).to.contain('herald undrain');
+    expect((await look('undrain', V4, '--wait')).status).to.equal(0);
+    await untilValue(
+      'back',
+      () => bird.routes('ipv4'),
+      (all) => all.length === 1,
+    );
+    const json: unknown = JSON.parse(
+      (await node.exec(heraldProgram(), ['status', '-o', 'json', '--socket', socket])).stdout,
+    );
+    expect(json).to.have.property('node');
+    const nobody = await node.exec(
+      'setpriv',
+      [
+        '--reuid=65534',
+        '--regid=65534',
+        '--clear-groups',
+        heraldProgram(),
+        'status',
+        '--socket',
+        socket,
+      ],
+      { anyStatus: true },
+    );
+    expect(nobody.status).to.equal(1);
+  });
+});
