@@ -73,3 +73,7 @@ fuzz: setup ## 1,000,000 mutated messages through the decoder, time and memory b
 .PHONY: bench
 bench: setup build ## speed and memory beside BIRD, FRR, GoBGP, ExaBGP (wants root; BENCH=--help for options)
 	@$(NODE) test/bench/run.ts $(BENCH)
+
+.PHONY: bench-agent
+bench-agent: setup build ## the agent without a cluster: start, first route, stop, memory, ten thousand claims (no root; BENCH=--runs=3)
+	@$(NODE) test/bench/agent/run.ts $(BENCH)
