@@ -137,6 +137,12 @@ export const CLAIM_ADDRESSES: readonly string[] = [
   ...Array.from({ length: 3 }, (_, at) => `2001:db8:7::${at + 1}`),
 ];
 
+/** what a claim is for never changes here: every third is exclusive */
+export function isExclusiveName(name: string): boolean {
+  const at = CLAIM_ADDRESSES.findIndex((text) => formatClaimName(address(text)) === name);
+  return at % 3 === 0;
+}
+
 export function claimPage(at: number, over: Partial<ClaimPage> = {}): ClaimPage {
   const text = CLAIM_ADDRESSES[at] ?? '';
   return {

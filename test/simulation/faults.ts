@@ -40,6 +40,15 @@ function awake(run: Simulation): { machine: Machine; process: AgentProcess } | u
   return { machine, process };
 }
 
+/**
+ * What happens in the kernel of a frozen process happens to it when it thaws, in an order with everything else that waited for
+ * it; what is right then depends on that order, so the oracle could not say.
+ */
+function whenThawed(run: Simulation, machine: Machine, work: () => void): void {
+  if (machine.isFrozen) run.later(500, () => whenThawed(run, machine, work));
+  else work();
+}
+
 function edit(
   run: Simulation,
   change: (page: ClaimPage) => Partial<ClaimPage> | undefined,
@@ -344,6 +353,7 @@ const KERNEL: readonly Fault[] = [
     weight: 4,
     happen: (run) => {
       const machine = machineOf(run);
+      if (machine.isFrozen) return undefined;
       const victim = pick(
         run,
         machine.kernel.addresses.filter(({ ours }) => ours),
@@ -359,6 +369,7 @@ const KERNEL: readonly Fault[] = [
     weight: 2,
     happen: (run) => {
       const machine = machineOf(run);
+      if (machine.isFrozen) return undefined;
       const foreign = address(`203.0.113.${run.random.below(50)}`);
       machine.kernel.removeAddress(foreign, 'lo');
       machine.kernel.addAddress(foreign, 'lo');
@@ -371,6 +382,7 @@ const KERNEL: readonly Fault[] = [
     weight: 3,
     happen: (run) => {
       const machine = machineOf(run);
+      if (machine.isFrozen) return undefined;
       const text = pick(run, CLAIM_ADDRESSES) ?? '';
       const name = run.random.next() < 0.5 ? 'eth0' : 'lo';
       const taken = address(text);
@@ -381,8 +393,10 @@ const KERNEL: readonly Fault[] = [
       machine.disturbances += 1;
       run.ownForeign(machine);
       run.later(someMs(run, 9000), () => {
-        machine.kernel.removeAddress(taken, name, prefixLength);
-        run.ownForeign(machine);
+        whenThawed(run, machine, () => {
+          machine.kernel.removeAddress(taken, name, prefixLength);
+          run.ownForeign(machine);
+        });
       });
       return `${machine.name} ${text} on ${name}`;
     },
@@ -392,10 +406,13 @@ const KERNEL: readonly Fault[] = [
     weight: 2,
     happen: (run) => {
       const machine = machineOf(run);
+      if (machine.isFrozen) return undefined;
       if (!machine.kernel.links.some(({ name }) => name === 'eth1')) return undefined;
       machine.kernel.removeLink('eth1');
       machine.disturbances += 1;
-      run.later(someMs(run, 9000), () => machine.kernel.addLink('eth1'));
+      run.later(someMs(run, 9000), () => {
+        whenThawed(run, machine, () => machine.kernel.addLink('eth1'));
+      });
       return machine.name;
     },
   },

@@ -4,7 +4,14 @@
  * with a real Speaker; only the network, the kernel's table, the prober and the clock are in memory.
  */
 
-import { type MemoryNetwork, parseRouterId, type Random, Speaker, type Timer, type Transport } from 'bgp-ts';
+import {
+  type MemoryNetwork,
+  parseRouterId,
+  type Random,
+  Speaker,
+  type Timer,
+  type Transport,
+} from 'bgp-ts';
 import { Agent } from '../../src/agent/agent.ts';
 import { formatSavedView, parseSavedView } from '../../src/agent/saved-view.ts';
 import type { Probe } from '../../src/checks/check-runner.ts';

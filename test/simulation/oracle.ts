@@ -114,11 +114,11 @@ export class Oracle {
     const before = this.#claims;
     const { waitMs } = this;
     const wasOut = this.#outNow();
-    const stayed = new Set(this.#leaving.keys());
+    const stayed = new Map(this.#leaving);
     this.#book = book;
     this.#claims = claims;
     this.#staleUntilMs = Number.POSITIVE_INFINITY;
-    for (const name of new Set([...before.keys(), ...stayed])) {
+    for (const name of new Set([...before.keys(), ...stayed.keys()])) {
       const page = claims.get(name);
       const old = before.get(name);
       if (page !== undefined && this.#isPlacedHere(page)) this.#leaving.delete(name);
@@ -127,7 +127,8 @@ export class Oracle {
       }
     }
     for (const [name, page] of claims) {
-      if (!page.hasCheck || before.get(name)?.hasCheck !== false) continue;
+      const had = stayed.get(name)?.page ?? before.get(name);
+      if (!page.hasCheck || had?.hasCheck !== false) continue;
       // a check that is new on a claim in service has to fail before it counts
       if (!this.#leaving.has(name)) this.#health.set(name, new Streak(wasOut.has(name)));
     }
@@ -159,7 +160,9 @@ export class Oracle {
     return page?.mode === 'exclusive' && page.node !== this.#options.node;
   }
 
-  #tableNow(): ReadonlyMap<string, ReadonlyMap<string, Form>> {
+  #tableNow(
+    isBound = (page: ClaimPage) => this.#isBound(page),
+  ): ReadonlyMap<string, ReadonlyMap<string, Form>> {
     const table = new Map<string, ReadonlyMap<string, Form>>();
     if (this.isOver || this.#book === undefined) return table;
     const names = new Set([...this.#claims.keys(), ...this.#leaving.keys()]);
@@ -172,14 +175,14 @@ export class Oracle {
       // the oldest have the places, whether they can be served at present or not
       const out = mine
         .slice(0, maxRoutes)
-        .filter((page) => this.join.isOpen && this.#isHealthy(page) && this.#isBound(page));
+        .filter((page) => this.join.isOpen && this.#isHealthy(page) && isBound(page));
       table.set(peer, new Map(out.map((page) => [page.name, this.#drainForm(page)])));
     }
     return table;
   }
 
-  #outNow(): ReadonlySet<string> {
-    return new Set([...this.#tableNow().values()].flatMap((claims) => [...claims.keys()]));
+  #outNow(isBound?: (page: ClaimPage) => boolean): ReadonlySet<string> {
+    return new Set([...this.#tableNow(isBound).values()].flatMap((claims) => [...claims.keys()]));
   }
 
   #page(name: string): ClaimPage | undefined {
@@ -195,7 +198,8 @@ export class Oracle {
       ([name, { isOpen, isProven }]) => isOpen && !isProven && this.#page(name)?.hasCheck === true,
     );
     if (unproven.length === 0) return;
-    const out = this.#outNow();
+    // an address that was only taken off by hand is back before anything is decided
+    const out = this.#outNow((page) => this.#canBind(page));
     for (const [name, streak] of unproven) if (!out.has(name)) streak.isOpen = false;
   }
 
@@ -224,6 +228,15 @@ export class Oracle {
   #isBound(page: ClaimPage): boolean {
     if (page.bind === undefined) return true;
     return this.#kernel().places.has(`${page.bind} ${page.name}`);
+  }
+
+  #canBind(page: ClaimPage): boolean {
+    const { links, addresses } = this.#options.kernel;
+    if (this.#isBound(page)) return true;
+    const isTaken = addresses.some(
+      (known) => !known.ours && formatClaimName(known.address) === page.name,
+    );
+    return !isTaken && links.some(({ name }) => name === page.bind);
   }
 
   #kernel(): KernelFacts {

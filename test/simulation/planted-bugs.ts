@@ -15,7 +15,7 @@ export interface PlantedBug {
 
 export type BugName = 'late-withdraw' | 'stale-retry' | 'double-holder';
 
-const LATE_MS = 700;
+const LATE_MS = 250;
 const RETRY_MS = 2500;
 
 /** A withdrawal waits for the next round of some loop. */
@@ -51,7 +51,7 @@ const staleRetry: PlantedBug = {
         last = desired;
         speaker.apply(desired);
         if (old === undefined || routeCount(old) <= routeCount(desired)) return;
-        clock.startTimer(RETRY_MS, () => speaker.apply(old));
+        clock.startTimer(RETRY_MS, () => speaker.apply(withRoutesOf(last ?? desired, old)));
       },
     };
   },
@@ -82,6 +82,15 @@ function passed(speaker: Speaker): Omit<AgentSpeaker, 'apply'> {
     status: () => speaker.status(),
     stop: (how) => speaker.stop(how),
     subscribe: (onEvent) => speaker.subscribe(onEvent),
+  };
+}
+
+function withRoutesOf({ peers }: Desired, old: Desired): Desired {
+  return {
+    peers: peers.map(({ settings, routes }) => {
+      const before = old.peers.find((peer) => peer.settings.name === settings.name);
+      return { settings, routes: before?.routes ?? routes };
+    }),
   };
 }
 

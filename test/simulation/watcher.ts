@@ -3,10 +3,11 @@
  *
  *   only-claimed       nothing is announced that is not in a claim of this node, and in a pool
  *   one-holder         an exclusive claim is announced by its holder alone; never two paths of equal preference
+ *   preference         local preference and AS path say holder, anycast or draining, on internal and external sessions
  *   joined-first       nothing is announced before the join check of this process has passed
  *   only-ready         nothing is announced that the claim's health, its interface or its peer forbids
  *   needless-withdraw  nothing is withdrawn, and nothing drained, without a reason
- *   withdrawn-in-time  what may not be announced any more is gone from the router within 200 ms of the fact
+ *   withdrawn-in-time  what may not be announced any more is gone from the router within 100 ms of the fact
  *   exact-table        after 8 s of peace the router has exactly what each node should announce, in the right form
  *   no-orphans         after 8 s of peace no address of ours is on an interface that should not be
  *   put-back           an address that was taken off by hand is back within a second
@@ -14,12 +15,12 @@
  *   no-flap            a session ends only by what was done to it
  *   clean-stop         after a stop no address and no timer of the process is left
  *
- * A form is what a router should have of a claim: plain, draining or none. It may have any that was right within the last 200 ms, or
+ * A form is what a router should have of a claim: plain, draining or none. It may have any that was right within the last 100 ms, or
  * since the network began to hold things up.
  */
 
 import { formatClaimName } from '../../src/model/claim-name.ts';
-import { AGENT_ASN, PREPEND_STEP, ROUTER_ASNS } from './book.ts';
+import { AGENT_ASN, isExclusiveName, PREPEND_STEP, ROUTER_ASNS } from './book.ts';
 import type { FarRouter, Form, HeldPath } from './far-router.ts';
 import type { AgentProcess, Machine } from './machine.ts';
 import type { SimulationClock } from './simulation-clock.ts';
@@ -64,7 +65,7 @@ export interface WatcherOptions {
   readonly claimNames: readonly string[];
 }
 
-const IN_TIME_MS = 200;
+const IN_TIME_MS = 100;
 const PEACE_MS = 8000;
 const MEMORY_MS = 120_000;
 
@@ -125,7 +126,24 @@ export class Watcher {
     const key = `${machine.name} ${router.options.name} ${claim}`;
     const right = this.#recent(key, this.#options.wire(machine.name, router.options.name));
     if (!right.has(got)) this.violate(this.#nameOf(machine, claim, got, right), `${key}: ${got}`);
-    if (path !== undefined) this.#checkPreference(router, machine, claim);
+    if (path === undefined) this.#checkDelay(router, machine, claim);
+    else {
+      this.#checkAttributes(router, key, path);
+      this.#checkPreference(router, machine, claim);
+    }
+  }
+
+  /** a withdrawal that came: how long after the fact that asked for it? */
+  #checkDelay(router: FarRouter, machine: Machine, claim: string): void {
+    const { name } = router.options;
+    const { clearSinceMs } = this.#options.wire(machine.name, name);
+    const key = `${machine.name} ${name} ${claim}`;
+    const moment = this.#history.get(key)?.at(-1);
+    if (clearSinceMs === undefined || moment?.form !== 'none') return;
+    const lateMs = this.#options.clock.now() - Math.max(moment.sinceMs, clearSinceMs);
+    if (lateMs > IN_TIME_MS) {
+      this.violate('withdrawn-in-time', `${key}: after ${lateMs.toFixed(0)} ms`);
+    }
   }
 
   /** the forms that were right lately */
@@ -224,29 +242,21 @@ export class Watcher {
     }
     if (forMs <= PEACE_MS) return;
     if (got !== form) this.violate('exact-table', `${text}, not ${form}`);
-    else if (held !== undefined) this.#checkAttributes({ machine, router, claim, held });
   }
 
-  #checkAttributes(about: {
-    machine: Machine;
-    router: FarRouter;
-    claim: string;
-    held: HeldPath;
-  }): void {
-    const { machine, router, claim, held } = about;
-    const isExclusive = machine.process?.oracle.claims.get(claim)?.mode === 'exclusive';
+  /** the preference of a holder is above that of anycast, and what drains is below both, at a router that knows no community too */
+  #checkAttributes(router: FarRouter, key: string, held: HeldPath): void {
+    const isExclusive = isExclusiveName(key.slice(key.lastIndexOf(' ') + 1));
     const isInternal = ROUTER_ASNS[router.options.name] === AGENT_ASN;
     const isDraining = held.form === 'draining';
-    const steps = isDraining && isExclusive ? PREPEND_STEP : 0;
     const rank = isExclusive ? 200 : 100;
-    const wanted: Omit<HeldPath, 'form'> = isInternal
-      ? { pathLength: held.pathLength, localPref: isDraining ? 0 : rank }
-      : { pathLength: 1 + steps, localPref: undefined };
-    // a claim that changed its mode while it leaves keeps what it was announced with
-    if (isDraining) return;
-    if (held.pathLength !== wanted.pathLength || held.localPref !== wanted.localPref) {
-      this.violate('exact-table', `${machine.name} ${claim}: ${JSON.stringify(held)}`);
-    }
+    const localPref = isInternal ? rank : undefined;
+    const prepended = isDraining && isExclusive ? PREPEND_STEP : 0;
+    const pathLength = isInternal ? 0 : 1 + prepended;
+    const isRight =
+      held.localPref === (isDraining && isInternal ? 0 : localPref) &&
+      held.pathLength === pathLength;
+    if (!isRight) this.violate('preference', `${key}: ${JSON.stringify(held)}`);
   }
 
   #sampleKernel(machine: Machine): void {
