@@ -5,7 +5,7 @@
 
 import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { build } from 'esbuild';
+import { build, type Plugin } from 'esbuild';
 import { readPageParts } from '../src/web/page-parts.ts';
 
 const root = dirname(import.meta.dirname);
@@ -13,6 +13,24 @@ const dist = join(root, 'dist');
 const { version }: { readonly version: string } = JSON.parse(
   readFileSync(join(root, 'package.json'), 'utf8'),
 );
+
+/**
+ * An ES import of a built-in module reads every one of its exports, the lazy ones too: for node:http that is all of undici (fetch,
+ * WebSocket), for node:tls the parsing of 150 root certificates. Asked for as an object, they load what is used.
+ */
+const plainBuiltins: Plugin = {
+  name: 'plain-builtins',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^node:(https?|tls|crypto)$/ }, ({ path }) => ({
+      path,
+      namespace: 'builtin',
+    }));
+    onLoad({ filter: /./, namespace: 'builtin' }, ({ path }) => ({
+      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
+      loader: 'js',
+    }));
+  },
+};
 
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist);
@@ -27,6 +45,7 @@ await build({
   keepNames: true,
   conditions: ['bgp-ts-source'],
   external: ['koffi'],
+  plugins: [plainBuiltins],
   define: {
     HERALD_VERSION: JSON.stringify(version),
     HERALD_PAGE: JSON.stringify(readPageParts()),
