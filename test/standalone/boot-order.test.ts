@@ -100,7 +100,7 @@ describe('any boot order', () => {
       await topology.routesOf(['m1', 'm2']);
       await topology.steady(masters, 4_000);
       const updates = await capture.frames('bgp.type == 2', ['bgp.length', 'bgp.type']);
-      const messages = await capture.frames('bgp && ip.src == 10.40.3.2', ['bgp.type']);
+      const messages = await capture.frames(`bgp && ip.src == ${m3.address}`, ['bgp.type']);
       const prefixes = await capture.frames(
         'bgp.nlri_prefix || bgp.mp_reach_nlri_ipv4_prefix || bgp.mp_reach_nlri_ipv6_prefix || bgp.update.path_attribute.mp_reach_nlri',
         ['frame.number'],

@@ -38,12 +38,14 @@ const holdMs = holdSeconds * 1000;
 
 describe('fail-over of a control-plane address', () => {
   const measurements: Measurement[] = [];
+  const notes: string[] = [];
   const topologies: Topology[] = [];
 
   before(async function () {
     this.timeout(120_000);
     skipWithoutStandalone(this);
-    for (const kind of edgeKinds) topologies.push(await createTopology({ kind }));
+    for (const kind of edgeKinds)
+      topologies.push(await createTopology({ kind, isForgiving: true }));
     await Promise.all(topologies.map(boot));
   });
 
@@ -51,11 +53,11 @@ describe('fail-over of a control-plane address', () => {
     this.timeout(60_000);
     await Promise.all(topologies.map((topology) => topology.destroy()));
     if (process.env['HERALD_SAVE_FAILOVER'] !== '1') return;
-    const counted = measurements.filter((each) => each.runs.length > 0);
-    expect(counted, 'every case measured under both routers').to.have.length(
-      failoverCases.length * edgeKinds.length,
-    );
-    savePage(renderPage(measurements, { versions: await versions(), notes: [] }));
+    if (measurements.length < failoverCases.length * edgeKinds.length) {
+      process.stderr.write('docs/failover.md is not written: not every case was measured\n');
+      return;
+    }
+    savePage(renderPage(measurements, { versions: await versions(), notes }));
   });
 
   afterEach(function () {
@@ -220,29 +222,34 @@ describe('fail-over of a control-plane address', () => {
         await topology.master('m2').killAgent();
         const prober = await topology.probe(everyMs, rounds * runSeconds);
         const sinceMs = nowMs();
-        const race = await freezeRace(topology, rounds);
-        const outage = await prober.outage(sinceMs, nowMs());
-        await prober.stop();
-        topology.master('m2').startAgent();
-        await topology.routesOf(all);
-        return { topology, race, outage };
+        try {
+          const race = await freezeRace(topology, rounds);
+          const outage = await prober.outage(sinceMs, nowMs());
+          return { topology, race, outage };
+        } finally {
+          await prober.stop();
+          topology.master('m2').startAgent();
+          await topology.routesOf(all);
+        }
       }),
     );
     for (const { topology, race, outage } of found) {
       const { kind } = topology;
-      const ours = race.map((round) => round.heraldMs);
-      const birds = race.map((round) => round.birdMs);
+      const ours = race.map((round) => round.herald.silentMs);
+      const birds = race.map((round) => round.bird.silentMs);
       const runs = race.map((round, index) => ({
         ...outage,
         ...(index === 0 ? {} : { sent: 0, lost: 0, resets: 0 }),
-        routeGoneMs: round.heraldMs,
+        routeGoneMs: round.herald.frozenMs,
       }));
       const measurement: Measurement = { id: 'agent-frozen', kind, runs };
       measurements.push(measurement);
       printMeasurement(measurement);
-      process.stdout.write(
-        `    ${''.padEnd(24)} ours p50 ${percentile(ours, 0.5).toFixed(0)} ms, BIRD's p50 ${percentile(birds, 0.5).toFixed(0)} ms\n`,
-      );
+      const spread = (values: readonly number[]) =>
+        `${percentile(values, 0.5).toFixed(0)} ms (${Math.min(...values).toFixed(0)} to ${Math.max(...values).toFixed(0)})`;
+      const note = `Under ${kind === 'bird' ? 'BIRD' : 'FRR'}, from the last message of a frozen speaker to its route gone, p50 of ${rounds}: our agent ${spread(ours)}, a BIRD in its place in the same rounds ${spread(birds)}.`;
+      notes.push(note);
+      process.stdout.write(`    ${note}\n`);
       expect(outage.lost, `${kind}: probes lost while agents were frozen`).to.equal(0);
       expect(
         race.map((round) => round.disturbed),

@@ -1,7 +1,6 @@
 /** The arithmetic behind the fail-over numbers, on logs written by hand: a wrong sum here would make every measurement lie. */
 
 import { expect } from 'chai';
-import { renderEdge } from './edge-router.ts';
 import { failoverCases } from './failover-cases.ts';
 import { percentile, renderPage, rowTitle } from './measurements.ts';
 import { analyse, parseProbes } from './prober.ts';
@@ -77,18 +76,5 @@ describe('what the fail-over tests count', () => {
     const page = renderPage(measured, { versions: [], notes: [] });
     const has = failoverCases.map(({ id }) => page.includes(rowTitle(id, 'frr')));
     expect(has).to.deep.equal([false, ...measured.map(() => true)]);
-  });
-
-  it('accepts exact host routes of the pool and nothing else, in either router', () => {
-    const config = {
-      asn: 64500,
-      neighbourAsn: 64512,
-      routerId: '10.40.0.1',
-      neighbours: [{ address: '10.40.1.2', localAddress: '10.40.1.1' }],
-      prefixes: ['198.51.100.0/24'],
-      holdSeconds: 3,
-    };
-    expect(renderEdge('bird', config)).to.include('198.51.100.0/24{32,32}');
-    expect(renderEdge('frr', config)).to.include('permit 198.51.100.0/24 ge 32');
   });
 });

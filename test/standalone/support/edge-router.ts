@@ -1,13 +1,13 @@
 /**
  * The router in front of the masters: a real BIRD or FRR that puts what it learns into the kernel as one multipath route, as a
- * top-of-rack switch does. Both tables are read: the daemon's own (who announces) and the kernel's (where packets go). Its
- * configuration comes from one function, `renderEdge`, and nothing else here knows its text.
+ * top-of-rack switch does. Both tables are read: the daemon's own (who announces) and the kernel's (where packets go). It runs
+ * what `herald manifest router` prints for the very documents that the masters have, see `renderEdge`.
  */
 
 import { chmodSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { communityOf } from '../../interop/routers/community.ts';
-import { Daemons, lines, writeConfig } from '../../interop/routers/daemon.ts';
+import { Daemons, writeConfig } from '../../interop/routers/daemon.ts';
 import {
   entries,
   field,
@@ -19,20 +19,19 @@ import {
 import type { Host } from '../../support/netns.ts';
 import { done, notYet, until } from '../../support/poll.ts';
 import { run } from '../../support/process.ts';
+import { heraldProgram } from './herald-program.ts';
 
 export type EdgeKind = 'bird' | 'frr';
 export const edgeKinds: readonly EdgeKind[] = ['bird', 'frr'];
 
-export type EdgeNeighbour = { readonly address: string; readonly localAddress: string };
-
 export type EdgeConfig = {
-  readonly asn: number;
+  /** The folder of the masters' documents. */
+  readonly documents: string;
   readonly neighbourAsn: number;
   readonly routerId: string;
-  readonly neighbours: readonly EdgeNeighbour[];
-  /** Host routes inside these are accepted, nothing else. */
-  readonly prefixes: readonly string[];
-  readonly holdSeconds: number;
+  readonly neighbours: readonly string[];
+  /** Whether BIRD takes a neighbour back a second after every error, see `renderEdge`. */
+  readonly isForgiving?: boolean;
 };
 
 export interface EdgeRouter {
@@ -53,7 +52,13 @@ export interface EdgeRouter {
 const frrPrograms = '/usr/lib/frr';
 
 export function createEdge(kind: EdgeKind, host: Host, config: EdgeConfig): EdgeRouter {
-  return kind === 'bird' ? new BirdEdge(host, config) : new FrrEdge(host, config);
+  // Written once: a router that restarts finds its file.
+  let rendered: Promise<string> | undefined;
+  const text = () => {
+    rendered ??= renderEdge(kind, config);
+    return rendered;
+  };
+  return kind === 'bird' ? new BirdEdge(host, text) : new FrrEdge(host, text);
 }
 
 /** The gateways of a route in the kernel of a host; what the interface's own state rules out is left out. */
@@ -74,19 +79,20 @@ export async function kernelNextHops(host: Host, prefix: string): Promise<string
 class BirdEdge implements EdgeRouter {
   readonly kind = 'bird';
   readonly #host: Host;
-  readonly #config: EdgeConfig;
+  readonly #text: () => Promise<string>;
   readonly #daemons = new Daemons();
   isRunning = false;
 
-  constructor(host: Host, config: EdgeConfig) {
+  constructor(host: Host, text: () => Promise<string>) {
     this.#host = host;
-    this.#config = config;
+    this.#text = text;
   }
 
   async start(): Promise<void> {
-    const path = writeConfig(this.#host, 'bird.conf', renderEdge('bird', this.#config));
+    const path = writeConfig(this.#host, 'bird.conf', await this.#text());
     const pid = ['-P', join(this.#host.folder, 'bird.pid')];
-    const args = ['-f', '-c', path, '-s', this.#socket(), ...pid];
+    // The configuration logs to syslog, which nobody reads here; -d adds the terminal.
+    const args = ['-d', '-f', '-c', path, '-s', this.#socket(), ...pid];
     this.#daemons.start(this.#host, { name: 'bird', command: 'bird', args });
     this.isRunning = true;
     const answers = async () => {
@@ -102,13 +108,12 @@ class BirdEdge implements EdgeRouter {
   }
 
   async established(): Promise<Map<string, number | undefined>> {
-    const output = await this.#ask('show protocols');
+    const blocks = (await this.#ask('show protocols all')).split(/^(?=\S)/m);
     const up = new Map<string, number | undefined>();
-    for (const [, index, since] of output.matchAll(/^n(\d+) +BGP .* up +(.+?) +Established/gm)) {
-      const neighbour = this.#config.neighbours[Number(index)];
-      // Written in this machine's time zone without its name, which is how Date reads such a text.
-      const age = Date.now() - new Date((since ?? '').replace(' ', 'T')).getTime();
-      if (neighbour !== undefined) up.set(neighbour.address, age);
+    for (const block of blocks) {
+      const address = /Neighbor address: (\S+)/.exec(block)?.[1];
+      const since = / up +([\d:. -]+?) +Established/.exec(block)?.[1];
+      if (address !== undefined && since !== undefined) up.set(address, ageMs(since));
     }
     return up;
   }
@@ -133,7 +138,10 @@ class BirdEdge implements EdgeRouter {
   }
 
   async #ask(command: string): Promise<string> {
-    const { stdout } = await run('birdc', ['-s', this.#socket(), command]);
+    const options = { anyStatus: true };
+    const { stdout, status } = await run('birdc', ['-s', this.#socket(), command], options);
+    // A prefix that nobody announces is an answer, though birdc ends with 1.
+    if (status !== 0 && !/Network not found/.test(stdout)) throw new Error(`birdc: ${stdout}`);
     return stdout;
   }
 }
@@ -141,13 +149,13 @@ class BirdEdge implements EdgeRouter {
 class FrrEdge implements EdgeRouter {
   readonly kind = 'frr';
   readonly #host: Host;
-  readonly #config: EdgeConfig;
+  readonly #text: () => Promise<string>;
   readonly #daemons = new Daemons();
   isRunning = false;
 
-  constructor(host: Host, config: EdgeConfig) {
+  constructor(host: Host, text: () => Promise<string>) {
     this.#host = host;
-    this.#config = config;
+    this.#text = text;
   }
 
   async start(): Promise<void> {
@@ -172,13 +180,13 @@ class FrrEdge implements EdgeRouter {
       return existsSync(zserv) ? done(true) : notYet('no socket');
     };
     await until('zebra listens', listens, { everyMs: 20 });
-    const path = writeConfig(this.#host, 'bgpd.conf', renderEdge('frr', this.#config));
+    const path = writeConfig(this.#host, 'bgpd.conf', await this.#text());
     const bgpd = [...common, '-S', '-f', path, '-i', join(sockets, 'bgpd.pid')];
     this.#daemons.start(this.#host, { name: 'bgpd', command: `${frrPrograms}/bgpd`, args: bgpd });
     const answers = async () => {
       this.#daemons.assertRunning();
       const seen = entries(await this.#json('show bgp neighbors json')).length;
-      return seen >= this.#config.neighbours.length ? done(true) : notYet(seen);
+      return seen > 0 ? done(true) : notYet(seen);
     };
     await until('vtysh answers for bgpd', answers, { everyMs: 20 });
   }
@@ -236,76 +244,30 @@ class FrrEdge implements EdgeRouter {
  */
 const zebraConfig = 'no zebra nexthop kernel enable\n';
 
-/** The configuration file of either router for these neighbours. */
-export function renderEdge(kind: EdgeKind, config: EdgeConfig): string {
-  return kind === 'bird' ? renderBird(config) : renderFrr(config);
+/**
+ * What `herald manifest router` prints for this router. It is meant for one address on one network, and BIRD names it; here every
+ * master has a port of its own, so that word goes. And BIRD's `error wait time` doubles from one error to the next, up to 15 s: a
+ * test that makes ten of them in a row would do little but wait for the way back, and asks for a shorter one.
+ */
+export async function renderEdge(kind: EdgeKind, config: EdgeConfig): Promise<string> {
+  const neighbours = config.neighbours.flatMap((address) => ['--neighbor', address]);
+  const asn = ['--asn', String(config.neighbourAsn), '--router-id', config.routerId];
+  const source = ['--source', `files:${config.documents}`, ...asn, ...neighbours];
+  const { stdout } = await run(heraldProgram(), ['manifest', 'router', '--for', kind, ...source]);
+  if (kind === 'frr') return stdout;
+  const anywhere = replaceOne(stdout, /^ *local \S+ as /m, '  local as ');
+  if (config.isForgiving !== true) return anywhere;
+  return replaceOne(anywhere, /^ *error wait time [^;]*;/m, '  error wait time 1, 1;');
 }
 
-function renderBird(config: EdgeConfig): string {
-  const prefixes = config.prefixes.map((prefix) => `${prefix}{32,32}`).join(', ');
-  return lines(
-    'log stderr all;',
-    'timeformat protocol iso long ms;',
-    `router id ${config.routerId};`,
-    'protocol device { scan time 5; }',
-    'protocol kernel {',
-    '  ipv4 { import none; export where source = RTS_BGP; };',
-    '  merge paths on;',
-    '}',
-    'filter from_nodes {',
-    `  if net !~ [ ${prefixes} ] then reject;`,
-    // RFC 8326: BIRD gives the community no meaning of its own.
-    '  if (65535, 0) ~ bgp_community then bgp_local_pref = 0;',
-    '  accept;',
-    '}',
-    ...config.neighbours.map((neighbour, index) =>
-      lines(
-        `protocol bgp n${index} {`,
-        `  local ${neighbour.localAddress} as ${config.asn};`,
-        `  neighbor ${neighbour.address} as ${config.neighbourAsn};`,
-        '  direct;',
-        '  passive on;',
-        `  hold time ${config.holdSeconds};`,
-        // After an error BIRD otherwise waits for a minute and more before it takes a call again.
-        '  error wait time 1, 1;',
-        '  error forget time 1;',
-        '  ipv4 { import filter from_nodes; export none; import limit 100 action restart; };',
-        '}',
-      ),
-    ),
-    '',
-  );
+function replaceOne(config: string, pattern: RegExp, by: string): string {
+  if (!pattern.test(config)) throw new Error(`no ${pattern} in the configuration:\n${config}`);
+  return config.replace(pattern, by);
 }
 
-function renderFrr(config: EdgeConfig): string {
-  const hold = config.holdSeconds;
-  return lines(
-    'hostname edge',
-    'log timestamp precision 3',
-    ...config.prefixes.map((prefix) => `ip prefix-list nodes permit ${prefix} ge 32`),
-    'route-map from-nodes permit 10',
-    ' match ip address prefix-list nodes',
-    'exit',
-    'route-map to-nodes deny 10',
-    'exit',
-    `router bgp ${config.asn}`,
-    ` bgp router-id ${config.routerId}`,
-    ' no bgp default ipv4-unicast',
-    ' neighbor nodes peer-group',
-    ` neighbor nodes remote-as ${config.neighbourAsn}`,
-    ' neighbor nodes passive',
-    ` neighbor nodes timers ${Math.floor(hold / 3)} ${hold}`,
-    ...config.neighbours.flatMap((neighbour) => [
-      ` neighbor ${neighbour.address} peer-group nodes`,
-      ` neighbor ${neighbour.address} update-source ${neighbour.localAddress}`,
-    ]),
-    ' address-family ipv4 unicast',
-    '  neighbor nodes activate',
-    '  neighbor nodes route-map from-nodes in',
-    '  neighbor nodes route-map to-nodes out',
-    '  neighbor nodes maximum-prefix 100',
-    '  maximum-paths 16',
-    ' exit-address-family',
-    '',
-  );
+/** BIRD shows a time of today as 12:34:56.789, an older one by its date; both in this machine's time zone, as Date reads them. */
+function ageMs(since: string): number {
+  const today = new Date().toDateString();
+  const moment = since.includes(' ') ? since.replace(' ', 'T') : `${today} ${since}`;
+  return Date.now() - new Date(moment).getTime();
 }

@@ -4,14 +4,14 @@
  * stays up, because a veth end that goes down takes the router's end with it and would tell on the dead.
  */
 
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Host } from '../../support/netns.ts';
 import { done, notYet, until } from '../../support/poll.ts';
 import type { Running } from '../../support/process.ts';
 import { apiPort, masterAsn } from './addresses.ts';
 import type { KeyPair } from './certificates.ts';
-import { type ClaimOptions, claimDocument, peerDocument, poolDocument } from './documents.ts';
+import { type DocumentOptions, writeDocuments } from './documents.ts';
 import { heraldProgram } from './herald-program.ts';
 
 const program = heraldProgram();
@@ -76,18 +76,8 @@ export class Master {
     return [this.#api, this.#agent].map((each) => each?.log().slice(-3000) ?? '').join('\n');
   }
 
-  /** The files that the agent reads: its router, the pool and one claim. Written as an editor does, by renaming. */
-  writeDocuments(claim: ClaimOptions, drainSeconds = 1): void {
-    mkdirSync(this.documents, { recursive: true });
-    this.writeDocument('peer.yaml', peerDocument(this.gateway));
-    this.writeDocument('pool.yaml', poolDocument(drainSeconds));
-    this.writeDocument('claim.yaml', claimDocument(claim));
-  }
-
-  writeDocument(file: string, content: string): void {
-    const temporary = join(this.host.folder, `.${file}`);
-    writeFileSync(temporary, content);
-    renameSync(temporary, join(this.documents, file));
+  writeDocuments(claim: Omit<DocumentOptions, 'router'>): void {
+    writeDocuments(this.documents, { router: this.gateway, ...claim });
   }
 
   startAgent(): Running {

@@ -1,24 +1,18 @@
 /**
  * The network of the standalone tests: a client, a router, and three masters on links of their own, each a namespace. The router
- * sees three ports, as a switch does, so the kernel's multipath route has three real ways and each can fail by itself.
+ * sees three routed ports, as a switch does, so the kernel's multipath route has three real ways and each can fail by itself.
  *
  *   client 10.40.0.2 ── .1 router .1 ─┬─ 10.40.1.2 m1
  *                                     ├─ 10.40.2.2 m2     198.51.100.10 on each that can serve it
  *                                     └─ 10.40.3.2 m3
  */
 
+import { join } from 'node:path';
 import { createLab, type Host, type Lab } from '../../support/netns.ts';
 import { untilValue } from '../../support/poll.ts';
-import {
-  apiPort,
-  edgeAsn,
-  masterAsn,
-  pool,
-  holdSeconds as shortHold,
-  vip,
-  vipPrefix,
-} from './addresses.ts';
+import { apiPort, masterAsn, vip, vipPrefix } from './addresses.ts';
 import { type Authority, createAuthority } from './certificates.ts';
+import { writeDocuments } from './documents.ts';
 import { createEdge, type EdgeKind, type EdgeRouter, kernelNextHops } from './edge-router.ts';
 import { Master } from './master.ts';
 import { Prober } from './prober.ts';
@@ -27,7 +21,8 @@ import { RouteWatch } from './route-watch.ts';
 export type TopologyOptions = {
   readonly kind: EdgeKind;
   readonly masters?: number;
-  readonly holdSeconds?: number;
+  /** BIRD takes a neighbour back a second after every error; for tests that make many. */
+  readonly isForgiving?: boolean;
 };
 
 export class Topology {
@@ -105,7 +100,7 @@ export class Topology {
 }
 
 export async function createTopology(options: TopologyOptions): Promise<Topology> {
-  const { kind, masters: count = 3, holdSeconds = shortHold } = options;
+  const { kind, masters: count = 3, isForgiving = false } = options;
   const lab = createLab(`t4${kind}`);
   const client = await lab.host('client', { forward: false });
   const routerHost = await lab.host('router', { forward: true });
@@ -117,16 +112,20 @@ export async function createTopology(options: TopologyOptions): Promise<Topology
   for (let index = 1; index <= count; index += 1) {
     masters.push(await createMaster(lab, routerHost, authority, index));
   }
+  const documents = join(lab.folder, 'documents');
+  writeDocuments(documents, { router: gatewayOf(1), address: vip });
   const edge = createEdge(kind, routerHost, {
-    asn: edgeAsn,
+    documents,
     neighbourAsn: masterAsn,
     routerId: '10.40.0.1',
-    neighbours: masters.map(({ address, gateway }) => ({ address, localAddress: gateway })),
-    prefixes: [pool],
-    holdSeconds,
+    neighbours: masters.map(({ address }) => address),
+    isForgiving,
   });
   return new Topology({ kind, lab, client, routerHost, edge, masters, authority });
 }
+
+/** The router's address on the port of a master. */
+const gatewayOf = (index: number) => `10.40.${index}.1`;
 
 async function createMaster(
   lab: Lab,
@@ -135,11 +134,19 @@ async function createMaster(
   index: number,
 ): Promise<Master> {
   const name = `m${index}`;
-  const [gateway, address] = [`10.40.${index}.1`, `10.40.${index}.2`];
+  const [gateway, address] = [gatewayOf(index), `10.40.${index}.2`];
   const host = await lab.host(name, { forward: false });
   const link = await lab.link(router, host, { a: [`${gateway}/24`], b: [`${address}/24`] });
   await host.ip(`route add default via ${gateway}`);
   const keys = await authority.issue(name, ['127.0.0.1', address, vip]);
   const names = { routerDevice: link.a.name, device: link.b.name };
-  return new Master({ name, host, address, gateway, keys, ca: authority.certificate, ...names });
+  return new Master({
+    name,
+    host,
+    address,
+    gateway,
+    keys,
+    ca: authority.certificate,
+    ...names,
+  });
 }
