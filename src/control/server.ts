@@ -89,7 +89,9 @@ export class ControlServer {
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
     response.on('error', () => response.destroy());
-    const { pathname } = new URL(request.url ?? '/', 'http://agent');
+    // what a client writes there need not be one ('//')
+    const { url = '/' } = request;
+    const pathname = URL.parse(url, 'http://agent')?.pathname ?? url;
     const route = ROUTES[pathname];
     if (route === undefined) {
       sendJson(response, 404, no(`no such thing here: ${pathname}`));

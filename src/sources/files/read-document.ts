@@ -46,6 +46,8 @@ type Json = Readonly<Record<string, unknown>>;
 
 const API_VERSION = 'herald.dev/v1alpha1';
 const SCHEMA = CORE_SCHEMA.withTags(mergeTag);
+/** a List of ten thousand claims has fewer */
+const MAX_NODES = 200_000;
 
 export function readPiece(text: string): readonly DocumentResult[] {
   let document: unknown;
@@ -57,6 +59,9 @@ export function readPiece(text: string): readonly DocumentResult[] {
     const sentence = `this is not YAML that can be read: ${error.reason}`;
     return [{ ok: false, sentence, path: [], ...(line !== undefined && { line }) }];
   }
+  if (text.includes('&') && isTooLarge(document)) {
+    return [bad([], 'its anchors and aliases (& and *) stand for too much; write it out')];
+  }
   if (!isRecord(document)) {
     const what = document === null ? 'nothing' : shown(document);
     return [
@@ -64,6 +69,18 @@ export function readPiece(text: string): readonly DocumentResult[] {
     ];
   }
   return document['kind'] === 'List' ? readList(document) : [readDocument(document, [])];
+}
+
+/** A few aliases of aliases, or one of itself, are small to parse and without end for whoever walks through them. */
+function isTooLarge(document: unknown): boolean {
+  const left: unknown[] = [document];
+  for (let count = 0; left.length > 0; count += 1) {
+    if (count + left.length > MAX_NODES) return true;
+    const value = left.pop();
+    if (typeof value !== 'object' || value === null) continue;
+    for (const each of Object.values(value)) left.push(each);
+  }
+  return false;
 }
 
 function readList(list: Json): readonly DocumentResult[] {

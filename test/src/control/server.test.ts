@@ -255,6 +255,9 @@ describe('ControlServer', () => {
       const rig = await serve();
       expect((await raw(path, { path: '/nothing' })).status).to.equal(404);
       expect((await raw(path, { path: '/constructor' })).status).to.equal(404);
+      for (const odd of ['//', 'http://[/', '*', '/%']) {
+        expect((await raw(path, { path: odd })).status, odd).to.equal(404);
+      }
       expect((await raw(path, { path: '/drain' })).status).to.equal(405);
       expect((await raw(path, { path: '/status', method: 'POST' })).status).to.equal(405);
       expect(rig.orders).to.deep.equal([]);

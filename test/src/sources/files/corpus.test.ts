@@ -69,6 +69,44 @@ describe('corpus of documents', () => {
     }
   });
 
+  describe('aliases that stand for more than anybody can read', () => {
+    const levels = ['b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'];
+    const grown = levels.map((level, index) => {
+      const below = `*${['a', ...levels][index]}`;
+      return `${level}: &${level} [${Array.from({ length: 9 }, () => below).join(', ')}]`;
+    });
+    const bomb = ['a: &a [1, 2, 3, 4, 5, 6, 7, 8, 9]', ...grown].join('\n');
+    const cases = {
+      'as a kind': `${bomb}\nkind: *j\n`,
+      'as a part': `${bomb}\napiVersion: herald.dev/v1alpha1\nkind: IPClaim\nmetadata: {name: 192.0.2.7}\nspec: {node: *j}\n`,
+      'of themselves': '&a\nkind: *a\n',
+      'of their list': '&a [*a]\n',
+    };
+    for (const [name, text] of Object.entries(cases)) {
+      it(`are refused ${name}, and soon`, () => {
+        const started = performance.now();
+        const [result] = readPiece(text);
+        expect(result).to.deep.include({
+          ok: false,
+          sentence: 'its anchors and aliases (& and *) stand for too much; write it out',
+        });
+        expect(performance.now() - started).to.be.below(1000);
+      });
+    }
+
+    it('are taken where they are what people write', () => {
+      const text = `apiVersion: herald.dev/v1alpha1
+kind: IPClaim
+metadata: {name: 192.0.2.7}
+spec:
+  checks:
+    - &check {tcp: {host: 127.0.0.1, port: 80}, intervalSeconds: 1}
+    - {<<: *check, tcp: {host: 127.0.0.1, port: 81}}
+`;
+      expect(readPiece(text)[0]).to.include({ ok: true });
+    });
+  });
+
   it('never throws, whatever becomes of the text of a document', () => {
     const texts = [
       ...names('good').map((name) => textOf('good', name)),
