@@ -3,9 +3,11 @@
  * The oracle reads a Book and never a Documents, so the two cannot share a mistake of the translation.
  */
 
+import type { BgpPeer } from '../../src/model/bgp-peer.ts';
 import { formatClaimName } from '../../src/model/claim-name.ts';
 import type { Documents, Sourced } from '../../src/model/documents.ts';
 import type { IpClaim } from '../../src/model/ip-claim.ts';
+import type { IpPool } from '../../src/model/ip-pool.ts';
 import { address, check, claim, peer, pool } from '../src/agent/scenery.ts';
 
 export interface ClaimPage {
@@ -58,33 +60,10 @@ export function isPooled({ address: text }: ClaimPage, { poolEnd }: Book): boole
 /** What a source shows of a Book: of a bad document its last good form, where this process has seen one. */
 export function documentsOf(book: Book, lastGood: ReadonlyMap<string, ClaimPage>): Documents {
   const shown = shownClaims(book, lastGood);
-  const end = `198.51.100.0-198.51.100.${book.poolEnd}`;
   return {
-    peers: [...book.peers.values()].map((page) => ({
-      object: peer({
-        name: page.name,
-        target: { kind: 'address', address: address(ROUTER_ADDRESSES[page.name] ?? '') },
-        asn: ROUTER_ASNS[page.name] ?? 0,
-        timers: { holdSeconds: page.holdSeconds, keepaliveSeconds: 1, connectRetrySeconds: 1 },
-        maxRoutes: page.maxRoutes,
-        nextHop: nextHopOf(),
-        ...(page.name === 'r2' ? { password: { kind: 'file', path: PASSWORD_PATH } } : {}),
-      }),
-      origin: `peers.yaml:${page.name}`,
-      createdMs: 0,
-    })),
-    pools: [
-      {
-        object: pool({
-          addresses: [end, '2001:db8:7::/64'],
-          placement: { mode: 'anycast', nodeFilter: 'fair', prependStep: PREPEND_STEP },
-          drain: { on: [], waitSeconds: book.waitMs / 1000 },
-        }),
-        origin: 'pools.yaml:1',
-        createdMs: 0,
-      },
-    ],
-    claims: [...shown.values()].map(claimDocument),
+    peers: [...book.peers.values()].map((page) => kept(peerCache, page, peerDocument)),
+    pools: [poolDocument(book)],
+    claims: [...shown.values()].map((page) => kept(claimCache, page, claimDocument)),
     faults: [...book.bad].map((name) => ({
       file: '/etc/herald/claims.yaml',
       subject: `IPClaim/${name}`,
@@ -92,6 +71,47 @@ export function documentsOf(book: Book, lastGood: ReadonlyMap<string, ClaimPage>
       keepsLastGood: shown.has(name),
     })),
   };
+}
+
+/** what has not changed is the same object again, as a source sees to it; much is decided faster by that */
+function kept<Page extends object, T>(
+  cache: WeakMap<Page, T>,
+  page: Page,
+  make: (page: Page) => T,
+): T {
+  const made = cache.get(page) ?? make(page);
+  cache.set(page, made);
+  return made;
+}
+
+const peerCache = new WeakMap<PeerPage, Sourced<BgpPeer>>();
+const claimCache = new WeakMap<ClaimPage, Sourced<IpClaim>>();
+const poolCache = new Map<string, Sourced<IpPool>>();
+
+function peerDocument(page: PeerPage): Sourced<BgpPeer> {
+  const object = peer({
+    name: page.name,
+    target: { kind: 'address', address: address(ROUTER_ADDRESSES[page.name] ?? '') },
+    asn: ROUTER_ASNS[page.name] ?? 0,
+    timers: { holdSeconds: page.holdSeconds, keepaliveSeconds: 1, connectRetrySeconds: 1 },
+    maxRoutes: page.maxRoutes,
+    nextHop: nextHopOf(),
+    ...(page.name === 'r2' ? { password: { kind: 'file', path: PASSWORD_PATH } } : {}),
+  });
+  return { object, origin: `peers.yaml:${page.name}`, createdMs: 0 };
+}
+
+function poolDocument({ poolEnd, waitMs }: Book): Sourced<IpPool> {
+  const end = `198.51.100.0-198.51.100.${poolEnd}`;
+  const key = `${end} ${waitMs}`;
+  const object = pool({
+    addresses: [end, '2001:db8:7::/64'],
+    placement: { mode: 'anycast', nodeFilter: 'fair', prependStep: PREPEND_STEP },
+    drain: { on: [], waitSeconds: waitMs / 1000 },
+  });
+  const made = poolCache.get(key) ?? { object, origin: 'pools.yaml:1', createdMs: 0 };
+  poolCache.set(key, made);
+  return made;
 }
 
 export function shownClaims(

@@ -7,6 +7,7 @@
 import {
   type MemoryNetwork,
   parseRouterId,
+  prefixAddress,
   type Random,
   Speaker,
   type Timer,
@@ -18,14 +19,16 @@ import type { Probe } from '../../src/checks/check-runner.ts';
 import type { AddressTable } from '../../src/linux/address-table.ts';
 import { MemoryAddressTable, MemoryHost } from '../../src/linux/memory-address-table.ts';
 import { SILENT_LOG } from '../../src/log/log.ts';
+import { formatClaimName } from '../../src/model/claim-name.ts';
 import { address, check } from '../src/agent/scenery.ts';
 import { AGENT_ASN, type Book, type ClaimPage, documentsOf, shownClaims } from './book.ts';
 import { Oracle } from './oracle.ts';
-import type { PlantedBug } from './planted-bugs.ts';
+import type { AgentSpeaker, PlantedBug } from './planted-bugs.ts';
 import { ProcessClock, type SimulationClock } from './simulation-clock.ts';
 
 export const JOIN_PATH = '/run/join';
 export const MAX_STALE_MS = 20_000;
+const AFTER_THAW_MS = 50;
 
 /** what a process left on the disk, and what the oracle knows about it */
 export interface StateFile {
@@ -63,6 +66,7 @@ export interface MachineOptions {
   readonly onFact: (machine: Machine) => void;
   /** the process has learnt something that is meant to end its session with this router */
   readonly onTouch: (machine: Machine, router: string) => void;
+  readonly onViolation: (invariant: string, detail: string) => void;
 }
 
 export class Machine {
@@ -72,6 +76,7 @@ export class Machine {
   process: AgentProcess | undefined;
   stateFile: StateFile | undefined;
   password: string | undefined;
+  #thawedMs = Number.NEGATIVE_INFINITY;
   wallOffsetMs = 0;
   isFrozen = false;
   /** counts what may keep a process from doing its work in time */
@@ -106,12 +111,14 @@ export class Machine {
       transport: this.#transport,
       interfaceAddresses: () => undefined,
     });
+    const wanted = new Set<string>();
+    const watched = this.#watched(speaker, oracle, wanted);
     const agent = new Agent({
       clock,
       random,
-      speaker: bug?.speaker?.(speaker, clock) ?? speaker,
+      speaker: bug?.speaker?.(watched, clock) ?? watched,
       listen: () => undefined,
-      addresses: this.#table(clock),
+      addresses: this.#table(clock, wanted),
       probe: this.#probe(clock, oracle),
       readPassword: () => {
         const has = this.password !== undefined;
@@ -169,6 +176,11 @@ export class Machine {
     if (process === undefined) return;
     const delivery = process.clock.startTimer(delayMs, () => {
       process.deliveries.splice(process.deliveries.indexOf(delivery), 1);
+      // what became due by time alone while it was frozen comes first, so that the oracle knows the order
+      if (this.options.clock.now() < this.#thawedMs + AFTER_THAW_MS) {
+        this.show(book, AFTER_THAW_MS);
+        return;
+      }
       if (this.process === process && !process.isStopping) this.#deliver(process, book());
     });
     process.deliveries.push(delivery);
@@ -188,6 +200,7 @@ export class Machine {
   }
 
   thaw(): void {
+    this.#thawedMs = this.options.clock.now();
     this.isFrozen = false;
     this.process?.clock.thaw();
   }
@@ -271,8 +284,30 @@ export class Machine {
     return false;
   }
 
+  /** keeps in `wanted` what the sessions were told last, and sees that an address is there before its route goes out */
+  #watched(speaker: Speaker, oracle: Oracle, wanted: Set<string>): AgentSpeaker {
+    return {
+      status: () => speaker.status(),
+      stop: (how) => speaker.stop(how),
+      subscribe: (onEvent) => speaker.subscribe(onEvent),
+      apply: (desired) => {
+        const routes = desired.peers.flatMap((peer) => [...peer.routes]);
+        wanted.clear();
+        for (const { prefix } of routes) wanted.add(formatClaimName(prefixAddress(prefix)));
+        const present = new Set(
+          this.kernel.addresses.map((known) => formatClaimName(known.address)),
+        );
+        for (const name of wanted) {
+          if (oracle.claims.get(name)?.bind === undefined || present.has(name)) continue;
+          this.options.onViolation('address-first', `${this.name} ${name}`);
+        }
+        speaker.apply(desired);
+      },
+    };
+  }
+
   /** a dead process changes nothing any more, whatever promise of it is still on its way */
-  #table(clock: ProcessClock): AddressTable {
+  #table(clock: ProcessClock, wanted: ReadonlySet<string>): AddressTable {
     const table = new MemoryAddressTable({
       host: this.kernel,
       defer: (run) => void clock.startTimer(0, run),
@@ -282,7 +317,16 @@ export class Machine {
       list: () => table.list(),
       links: () => table.links(),
       add: (...args) => (clock.isDead ? gone : table.add(...args)),
-      remove: (...args) => (clock.isDead ? gone : table.remove(...args)),
+      remove: (known, name) => {
+        if (clock.isDead) return gone;
+        const claim = formatClaimName(known);
+        const page = this.process?.oracle.claims.get(claim);
+        // a claim that moved to another interface stays announced
+        if (wanted.has(claim) && page?.bind === name) {
+          this.options.onViolation('address-last', `${this.name} ${claim}`);
+        }
+        return table.remove(known, name);
+      },
       subscribe: (onChange) => table.subscribe(onChange),
       close: () => table.close(),
     };

@@ -9,7 +9,7 @@ import type { Documents } from '../../src/model/documents.ts';
 export type AgentSpeaker = Pick<Speaker, 'apply' | 'status' | 'stop' | 'subscribe'>;
 
 export interface PlantedBug {
-  readonly speaker?: (speaker: Speaker, clock: Clock) => AgentSpeaker;
+  readonly speaker?: (speaker: AgentSpeaker, clock: Clock) => AgentSpeaker;
   readonly documents?: (node: string, documents: Documents) => Documents;
 }
 
@@ -77,7 +77,7 @@ export const PLANTED_BUGS: Readonly<Record<BugName, PlantedBug>> = {
   'double-holder': doubleHolder,
 };
 
-function passed(speaker: Speaker): Omit<AgentSpeaker, 'apply'> {
+function passed(speaker: AgentSpeaker): Omit<AgentSpeaker, 'apply'> {
   return {
     status: () => speaker.status(),
     stop: (how) => speaker.stop(how),

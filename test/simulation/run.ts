@@ -32,6 +32,7 @@ export interface RunReport {
 const BOOT_MS = 20_000;
 const PEACE_EVERY = 15;
 const PEACE_MS = 11_000;
+const AFTERMATH_MS = 1000;
 const MOST_GAP_MS = 1500;
 const STORY_LENGTH = 16;
 
@@ -53,8 +54,8 @@ export async function runSimulation({ seed, faults, bug }: RunOptions): Promise<
     const isPeace = happened !== undefined && done % PEACE_EVERY === 0;
     await run.pass(isPeace ? PEACE_MS : run.random.next() ** 2 * MOST_GAP_MS);
   }
-  const isQuiet = run.watcher.violations.length === 0;
-  if (isQuiet) await run.pass(PEACE_MS);
+  // peace at the end, or, for whoever looks into a violation, a little of what came after it
+  await run.pass(run.watcher.violations.length === 0 ? PEACE_MS : AFTERMATH_MS);
   return {
     seed,
     faults: done,

@@ -65,6 +65,7 @@ export class Simulation {
           ...(bug === undefined ? {} : { bug }),
           onFact: (machine) => this.watcher?.note(machine),
           onTouch: (machine, router) => this.#touch(machine, router),
+          onViolation: (invariant, detail) => this.watcher.violate(invariant, detail),
         }),
     );
     this.routers = Object.keys(ROUTER_ADDRESSES).map((name) => this.#router(name));

@@ -10,6 +10,7 @@
  *   withdrawn-in-time  what may not be announced any more is gone from the router within 100 ms of the fact
  *   exact-table        after 8 s of peace the router has exactly what each node should announce, in the right form
  *   no-orphans         after 8 s of peace no address of ours is on an interface that should not be
+ *   address-first      an address is on its interface before its route goes out, and, address-last, taken off after it was withdrawn
  *   put-back           an address that was taken off by hand is back within a second
  *   foreign-untouched  addresses of others stay as they are, always
  *   no-flap            a session ends only by what was done to it
