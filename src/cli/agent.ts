@@ -44,7 +44,8 @@ the join check has passed, while the claim's own checks pass, and once the addre
 interface where the claim asks for that. Changed files are taken up at once and disturb nothing else.
 
 On SIGTERM or SIGINT it drains (GRACEFUL_SHUTDOWN, the pool's wait), withdraws, takes addresses off
-their interfaces, sends Cease with a text and exits 0. A second signal ends it at once.
+their interfaces, sends Cease with a text and exits 0. A second signal ends it at once. SIGHUP looks
+at all files again; that is never needed where the kernel tells of changes.
 
 It needs CAP_NET_ADMIN for addresses and, where a peer says \`listen: true\`, CAP_NET_BIND_SERVICE;
 it needs neither to announce routes. Look at it with herald status, routes and explain.
@@ -71,6 +72,7 @@ export const agentCommand: Command = {
   name: 'agent',
   summary: 'announce claimed addresses while this machine can serve them',
   help: HELP,
+  isService: true,
   async run(args, world) {
     const settings = readUserSettings(args, world);
     const nodeName = settings.nodeName === '' ? hostname() : settings.nodeName;
@@ -125,6 +127,7 @@ async function runAgent(running: Running): Promise<number> {
     firstSeen: agent.firstSeen,
     onChange: (documents) => agent.setDocuments(documents),
   });
+  world.onReloadSignal(() => void files.reload());
   await files.start();
   const signal = await stopped;
   files.stop();

@@ -12,6 +12,8 @@ export interface World {
   readonly version: string;
   /** called on the first SIGTERM or SIGINT; a second one ends the process at once */
   onStopSignal(handler: (signal: string) => void): void;
+  /** called on each SIGHUP, which then no longer ends the process */
+  onReloadSignal(handler: () => void): void;
 }
 
 export interface Command {
@@ -20,6 +22,8 @@ export interface Command {
   readonly summary: string;
   /** what `herald NAME --help` prints */
   readonly help: string;
+  /** it runs for what it does, not for what it prints: a log that cannot be written does not end it, nor does a stray signal */
+  readonly isService?: boolean;
   /** Resolves to the exit status. Throws `UsageError` for what the user can put right. */
   run(args: readonly string[], world: World): Promise<number>;
 }

@@ -15,6 +15,9 @@ const EXIT_USAGE = 2;
 /** how a shell reports death by SIGPIPE: whoever read our output went away */
 const EXIT_BROKEN_PIPE = 141;
 
+/** how long a service waits at its end for its log to be taken */
+const LAST_LINES_MS = 200;
+
 const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['agent', async () => (await import('./agent.ts')).agentCommand],
   ['router', async () => (await import('./router.ts')).routerCommand],
@@ -46,6 +49,7 @@ async function main(args: readonly string[], world: World): Promise<number> {
     world.stdout.write(command.help);
     return 0;
   }
+  if (command.isService === true) becomeService();
   return await command.run(rest, world);
 }
 
@@ -105,6 +109,10 @@ function usageSentence(error: unknown): string | undefined {
   return sentence.replace(/^Unknown option/, 'unknown flag').replace(/^Option/, 'flag');
 }
 
+function onReloadSignal(handler: () => void): void {
+  process.on('SIGHUP', handler);
+}
+
 function onStopSignal(handler: (signal: string) => void): void {
   let isStopping = false;
   const receive = (signal: NodeJS.Signals) => {
@@ -116,7 +124,24 @@ function onStopSignal(handler: (signal: string) => void): void {
   process.on('SIGINT', receive);
 }
 
+let isService = false;
+
+/** The daemons of this trade dump their state on SIGUSR1 or SIGUSR2, and people try; Node would open its debugger, or end. */
+function becomeService(): void {
+  isService = true;
+  for (const signal of ['SIGHUP', 'SIGUSR1', 'SIGUSR2']) process.on(signal, () => undefined);
+}
+
+/** What it had to do is done; a reader of the log that has stopped reading, or a name server that is mute, shall not keep it. */
+function leaveService(status: number): void {
+  const leave = () => process.exit(status);
+  process.stdout.write('', leave);
+  setTimeout(leave, LAST_LINES_MS);
+}
+
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // a disk that is full, a journal that restarts: routes matter more than what is said about them
+  if (isService) return;
   if (error.code === 'EPIPE') process.exit(EXIT_BROKEN_PIPE);
   process.stderr.write(`herald: cannot write the output: ${error.message}\n`);
   process.exit(EXIT_FAILED);
@@ -135,7 +160,9 @@ try {
     pid,
     version: version(),
     onStopSignal,
+    onReloadSignal,
   });
+  if (isService) leaveService(process.exitCode);
 } catch (error) {
   const sentence = usageSentence(error);
   if (sentence === undefined) throw error;

@@ -1,4 +1,7 @@
-/** The real log: pino, one JSON object per line. Lines leave with the call: what was said before a crash is what one wants to read. */
+/**
+ * The real log: pino, one JSON object per line. Lines leave with the call: what was said before a crash is what one wants to read.
+ * Where nobody takes them (a pipe whose reader stands still) they are dropped beyond a bound, and that is said when it goes on.
+ */
 
 import pino from 'pino';
 import type { Log, LogLevel } from './log.ts';
@@ -13,6 +16,32 @@ export interface PinoLogOptions {
 const SECRETS = ['password', 'token', 'key', 'secret'];
 const REDACTED = SECRETS.flatMap((name) => [name, `*.${name}`]);
 
+const MAX_WAITING = 1 << 20;
+
+function bounded(destination: NodeJS.WritableStream): pino.DestinationStream {
+  let dropped = 0;
+  return {
+    write: (line) => {
+      if (waiting(destination) > MAX_WAITING) {
+        dropped += 1;
+        return;
+      }
+      if (dropped > 0) destination.write(droppedLine(dropped));
+      dropped = 0;
+      destination.write(line);
+    },
+  };
+}
+
+function droppedLine(count: number): string {
+  const time = new Date().toISOString();
+  return `${JSON.stringify({ level: 'warn', time, event: 'agent.warning', count, msg: 'log lines dropped: nobody read them' })}\n`;
+}
+
+function waiting(destination: NodeJS.WritableStream): number {
+  return 'writableLength' in destination ? Number(destination.writableLength) : 0;
+}
+
 export function createPinoLog({ level, node, destination }: PinoLogOptions): Log {
   const logger = pino(
     {
@@ -22,7 +51,7 @@ export function createPinoLog({ level, node, destination }: PinoLogOptions): Log
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: REDACTED, censor: '[redacted]' },
     },
-    destination,
+    bounded(destination),
   );
   return {
     info: (event, fields, message) => logger.info({ event, ...fields }, message),

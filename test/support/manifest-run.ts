@@ -23,6 +23,7 @@ export async function runManifest(...args: readonly string[]): Promise<ManifestR
     pid: 1,
     version: '9.9.9',
     onStopSignal: () => undefined,
+    onReloadSignal: () => undefined,
   };
   const said = (stream: PassThrough) => String(stream.read() ?? '');
   try {

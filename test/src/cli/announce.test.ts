@@ -98,6 +98,7 @@ describe('what herald announce reads', () => {
       pid: 1,
       version: 'test',
       onStopSignal: () => undefined,
+      onReloadSignal: () => undefined,
     };
     const running = announceCommand.run([...PEER, '--from', '-'], world).catch(String);
     stdin.write('10.0.0.0/8\n10.1.');

@@ -46,6 +46,7 @@ class Run {
       onStopSignal: (given) => {
         handler = given;
       },
+      onReloadSignal: () => undefined,
     };
     this.exit = command.run(args, world);
   }

@@ -136,8 +136,8 @@ export class AgentLab {
     else rmSync(this.readyFile, { force: true });
   }
 
-  start(flags: readonly string[] = [], options: SpawnOptions = {}): Running {
-    this.#starts += 1;
+  /** the arguments of `herald` for an agent of this lab */
+  arguments(flags: readonly string[] = []): readonly string[] {
     const own = [
       ['--source', `files:${this.documents}`],
       ['--node-name', 'm1'],
@@ -148,7 +148,12 @@ export class AgentLab {
       ['--join-successes', '2'],
       ['--join-failures', '2'],
     ].flat();
-    const args = ['agent', ...own, ...flags];
+    return ['agent', ...own, ...flags];
+  }
+
+  start(flags: readonly string[] = [], options: SpawnOptions = {}): Running {
+    this.#starts += 1;
+    const args = this.arguments(flags);
     this.#agent = this.node.spawn(`agent-${this.#starts}`, heraldProgram(), args, options);
     return this.#agent;
   }

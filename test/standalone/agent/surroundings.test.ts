@@ -1,0 +1,128 @@
+/** What a machine does to a daemon that has nothing to do with routes, and must not cost any: signals, logs, disks. */
+
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { untilValue } from '../../support/poll.ts';
+import { heraldProgram } from '../support/herald-program.ts';
+import { skipWithoutStandalone } from '../support/require-standalone.ts';
+import { AgentLab, claim, peer, pool } from './agent-lab.ts';
+
+const VIP = '198.51.100.10';
+
+describe('standalone: the surroundings of an agent', function () {
+  this.timeout(60_000);
+  let lab: AgentLab;
+  let child: ChildProcess | undefined;
+
+  before(async function () {
+    skipWithoutStandalone(this);
+    lab = await AgentLab.create('around');
+  });
+  afterEach(async () => {
+    child?.kill('SIGKILL');
+    child = undefined;
+    await lab?.reset();
+  });
+  after(async () => await lab?.destroy());
+
+  function documents(): void {
+    lab.write({ 'all.yaml': [peer(), pool(), claim(VIP)] });
+    lab.ready(true);
+  }
+
+  /** with a stdout of the test's own */
+  async function serving(stdout: number | 'pipe', flags: readonly string[] = []) {
+    documents();
+    const [command = '', ...args] = lab.node.argv(heraldProgram(), lab.arguments(flags));
+    const started = spawn(command, args, { stdio: ['ignore', stdout, 'ignore'] });
+    child = started;
+    await lab.announces([VIP]);
+    return started;
+  }
+
+  /** the agent logs at least a line for each, and has said the last of them */
+  async function talk(times: number): Promise<void> {
+    for (let time = 0; time < times; time += 1) {
+      const word = `Nonsense${time}-${'x'.repeat(2000)}`;
+      writeFileSync(join(lab.documents, 'talk.yaml'), `kind: ${word}\n`);
+      await untilValue(
+        'the agent has read it',
+        () => lab.status(),
+        ({ faults }) => faults.some(({ sentence }) => sentence.includes(word)),
+        { timeoutMs: 5000, everyMs: 5 },
+      );
+    }
+  }
+
+  it('SIGHUP looks at the files again, SIGUSR1 and SIGUSR2 do nothing; none of them costs the session', async () => {
+    documents();
+    lab.start();
+    await lab.announces([VIP]);
+    const since = await lab.upSince();
+    for (const signal of ['SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGPIPE', 'SIGHUP'] as const) {
+      lab.agent.signal(signal);
+      await lab.status();
+      expect(lab.agent.isRunning, signal).to.equal(true);
+    }
+    await talk(1);
+    expect(await lab.upSince()).to.equal(since);
+    // Node answers SIGUSR1 with a debugger that every local user can reach
+    const { stdout } = await lab.node.exec('ss', ['-Hltn']);
+    expect(stdout).to.not.contain(':9229');
+    expect(lab.agent.log()).to.not.contain('Debugger');
+  });
+
+  it('whoever read its log goes away', async () => {
+    const agent = await serving('pipe');
+    const since = await lab.upSince();
+    agent.stdout?.destroy();
+    await talk(5);
+    expect(agent.exitCode).to.equal(null);
+    expect(await lab.upSince()).to.equal(since);
+    agent.kill('SIGTERM');
+    expect(await once(agent, 'exit')).to.deep.equal([0, null]);
+  });
+
+  it('whoever reads its log stands still: the session stays, and so does the way to stop', async () => {
+    const agent = await serving('pipe');
+    agent.stdout?.pause();
+    const since = await lab.upSince();
+    // a pipe holds 64 KiB, and our side reads as much ahead
+    await talk(100);
+    expect(await lab.upSince()).to.equal(since);
+    const started = performance.now();
+    agent.kill('SIGTERM');
+    expect(await once(agent, 'exit')).to.deep.equal([0, null]);
+    expect(performance.now() - started).to.be.below(3000);
+    await lab.announces([]);
+  });
+
+  it('the disk of its log is full, and the log goes on when there is room', async () => {
+    const disk = join(lab.node.folder, 'disk');
+    mkdirSync(disk);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32k', 'herald-test', disk]);
+    try {
+      writeFileSync(join(disk, 'other'), 'x'.repeat(16_384));
+      const file = openSync(join(disk, 'log'), 'a');
+      const agent = await serving(file);
+      closeSync(file);
+      const since = await lab.upSince();
+      await talk(40);
+      expect(readFileSync(join(disk, 'log')).length).to.be.at.most(16_384);
+      expect(agent.exitCode).to.equal(null);
+      expect(await lab.upSince()).to.equal(since);
+      rmSync(join(disk, 'other'));
+      await talk(3);
+      expect(readFileSync(join(disk, 'log'), 'utf8')).to.contain('Nonsense2-');
+      expect(readFileSync(join(disk, 'log')).length).to.be.above(16_384);
+      agent.kill('SIGTERM');
+      expect(await once(agent, 'exit')).to.deep.equal([0, null]);
+    } finally {
+      child?.kill('SIGKILL');
+      execFileSync('umount', ['--lazy', disk]);
+    }
+  });
+});
