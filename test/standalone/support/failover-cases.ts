@@ -57,3 +57,39 @@ export const failoverCases = [
 ] as const satisfies readonly FailoverCase[];
 
 export type CaseId = (typeof failoverCases)[number]['id'];
+
+/** What is measured on the way up. The second table of the page has a row for each, per router. */
+export const bootCases = [
+  {
+    id: 'boot-order',
+    title: 'router and three masters booted in each of the 24 orders',
+    what: 'from the last one switched on to three ways in the router’s kernel',
+    kinds: ['bird', 'frr'],
+  },
+  {
+    id: 'join-late',
+    title: 'API server ready long after the session is up',
+    what: 'from its first 200 to its way in the router’s kernel (two answers, 0.2 s apart)',
+    kinds: ['bird', 'frr'],
+  },
+  {
+    id: 'join-never',
+    title: 'API server that never gets ready',
+    what: 'no prefix on the wire, no address on the machine, by capture',
+    kinds: ['bird', 'frr'],
+  },
+  {
+    id: 'kube-apiserver-start',
+    title: 'real kube-apiserver started',
+    what: 'from its start to its way in the router’s kernel',
+    kinds: ['bird'],
+  },
+  {
+    id: 'kube-apiserver-death',
+    title: 'real kube-apiserver killed',
+    what: 'from the first lost probe to the last',
+    kinds: ['bird'],
+  },
+] as const;
+
+export type BootCaseId = (typeof bootCases)[number]['id'];

@@ -6,8 +6,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, release } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { EdgeKind } from './edge-router.ts';
-import { type CaseId, failoverCases } from './failover-cases.ts';
+import { type EdgeKind, edgeKinds } from './edge-router.ts';
+import { type BootCaseId, bootCases, type CaseId, failoverCases } from './failover-cases.ts';
 import type { Outage } from './prober.ts';
 
 export type Run = Outage & {
@@ -19,6 +19,21 @@ export type Measurement = {
   readonly id: CaseId;
   readonly kind: EdgeKind;
   readonly runs: readonly Run[];
+};
+
+export type BootMeasurement = {
+  readonly id: BootCaseId;
+  readonly kind: EdgeKind;
+  /** Empty where something never happens. */
+  readonly times: readonly number[];
+  readonly runs: number;
+};
+
+/** All that this process has measured; the last file of the ring writes it down. */
+export const measured = {
+  failover: [] as Measurement[],
+  boot: [] as BootMeasurement[],
+  notes: [] as string[],
 };
 
 export const isLong = (): boolean => process.env['HERALD_TEST_LONG'] === '1';
@@ -37,16 +52,25 @@ export function percentile(values: readonly number[], share: number): number {
 const milliseconds = (value: number): string =>
   value >= 1000 ? `${(value / 1000).toFixed(2)} s` : `${Math.round(value)} ms`;
 
+function spread(values: readonly number[]): string {
+  if (values.length === 0) return '–';
+  return [
+    milliseconds(percentile(values, 0.5)),
+    ...(values.length >= 100 ? [milliseconds(percentile(values, 0.99))] : []),
+    milliseconds(Math.max(...values)),
+  ].join(' / ');
+}
+
+/** Keeps what was measured on the way up and prints it. */
+export function recordBoot(measurement: BootMeasurement): void {
+  measured.boot.push(measurement);
+  const { id, kind, times, runs } = measurement;
+  const label = `${id} (${kind})`.padEnd(24);
+  process.stdout.write(`    ${label} ${runs} runs, p50 / max ${spread(times)}\n`);
+}
+
 /** The cells of one measurement: outage, route, gap, lost. */
 function cells({ runs }: Measurement): string[] {
-  const spread = (values: readonly number[]) =>
-    values.length === 0
-      ? '–'
-      : [
-          milliseconds(percentile(values, 0.5)),
-          ...(values.length >= 100 ? [milliseconds(percentile(values, 0.99))] : []),
-          milliseconds(Math.max(...values)),
-        ].join(' / ');
   const sum = (values: readonly number[]) => values.reduce((total, each) => total + each, 0);
   const gone = runs.flatMap((run) => (run.routeGoneMs === undefined ? [] : [run.routeGoneMs]));
   return [
@@ -63,9 +87,9 @@ function cells({ runs }: Measurement): string[] {
 export function printMeasurement(measurement: Measurement): void {
   const [runs, outage, gone, gap, lost, resets] = cells(measurement);
   const label = `${measurement.id} (${measurement.kind})`.padEnd(24);
-  const spread = measurement.runs.length >= 100 ? 'p50 / p99 / max' : 'p50 / max';
+  const order = measurement.runs.length >= 100 ? 'p50 / p99 / max' : 'p50 / max';
   process.stdout.write(
-    `    ${label} ${runs} runs, outage ${outage}, route gone ${gone}, nobody answered ${gap} (${spread}), lost ${lost}, ${resets} resets\n`,
+    `    ${label} ${runs} runs, outage ${outage}, route gone ${gone}, nobody answered ${gap} (${order}), lost ${lost}, ${resets} resets\n`,
   );
 }
 
@@ -74,16 +98,24 @@ export const rowTitle = (id: CaseId, kind: EdgeKind): string => {
   return `| ${title} | ${kind === 'bird' ? 'BIRD' : 'FRR'} |`;
 };
 
-export type PageFacts = {
-  readonly versions: readonly string[];
-  readonly notes: readonly string[];
+export const bootRowTitle = (id: BootCaseId, kind: EdgeKind): string => {
+  const title = bootCases.find((each) => each.id === id)?.title ?? id;
+  return `| ${title} | ${kind === 'bird' ? 'BIRD' : 'FRR'} |`;
 };
 
-export function renderPage(all: readonly Measurement[], facts: PageFacts): string {
+export function renderPage({ failover, boot, notes }: typeof measured, versions: string[]): string {
   const rows = failoverCases.flatMap(({ id, affected }) =>
-    all
+    failover
       .filter((each) => each.id === id)
       .map((each) => `${rowTitle(each.id, each.kind)} ${cells(each).join(' | ')} | ${affected} |`),
+  );
+  const bootRows = bootCases.flatMap(({ id, what }) =>
+    boot
+      .filter((each) => each.id === id)
+      .map((each) => {
+        const title = bootRowTitle(id, each.kind);
+        return `${title} ${each.runs} | ${spread(each.times)} | ${what} |`;
+      }),
   );
   return [
     '# Fail-over of a control-plane address, measured',
@@ -93,7 +125,7 @@ export function renderPage(all: readonly Measurement[], facts: PageFacts): strin
     '`herald manifest router` and installs one kernel route over three ways; each master runs `herald agent --source files:…` and a stand-in API server. The client opens a new',
     'connection every 10 ms and gives it 0.95 s; in the planned move it sends a datagram every 1 ms.',
     '',
-    `${facts.versions.join(', ')}, Linux ${release()}, ${cpus().length} cores. Hold time 3 s, join check every 0.2 s, closed by 2 failures.`,
+    `${versions.join(', ')}, Linux ${release()}, ${cpus().length} cores. Hold time 3 s, join check every 0.2 s, closed by 2 failures.`,
     '',
     '- *Outage*: from the first lost probe to the last, of any way. *Route gone*: from the fault until the kernel of the router no',
     '  longer uses that master. *Nobody answered*: the longest time without any answer. Each as p50 / max, or p50 / p99 / max.',
@@ -104,6 +136,12 @@ export function renderPage(all: readonly Measurement[], facts: PageFacts): strin
     '|---|---|---|---|---|---|---|---|---|',
     ...rows,
     '',
+    '## From boot to service',
+    '',
+    '| case | router | runs | p50 / max | what |',
+    '|---|---|---|---|---|',
+    ...bootRows,
+    '',
     '## What the numbers do not say',
     '',
     '- A silent death costs the hold time. 3 s is the least that BGP allows and is used here to keep the tests short; the default is 9.',
@@ -111,7 +149,7 @@ export function renderPage(all: readonly Measurement[], facts: PageFacts): strin
     '- A router that restarts takes its kernel routes along. Two routers, each with sessions to all masters, are the answer to that.',
     '- FRR 8.4 with next-hop groups in the kernel (`zebra nexthop kernel enable`, its default) loses a way for good when its link',
     '  goes and comes back within three minutes; the tests run it without.',
-    ...facts.notes.map((note) => `- ${note}`),
+    ...notes.map((note) => `- ${note}`),
     '',
   ].join('\n');
 }
@@ -121,15 +159,23 @@ export function savePage(text: string): void {
   writeFileSync(failoverPage, text);
 }
 
-/** Cases and routers that the page has no row for. */
-export function missingRows(kinds: readonly EdgeKind[]): string[] {
-  let page = '';
+/** The rows that the page must have. */
+export function wantedRows(): string[] {
+  return [
+    ...failoverCases.flatMap(({ id }) => edgeKinds.map((kind) => rowTitle(id, kind))),
+    ...bootCases.flatMap(({ id, kinds }) => kinds.map((kind) => bootRowTitle(id, kind))),
+  ];
+}
+
+/** Those of them that a page does not have. */
+export function missingRows(page = readPage()): string[] {
+  return wantedRows().filter((row) => !page.includes(row));
+}
+
+function readPage(): string {
   try {
-    page = readFileSync(failoverPage, 'utf8');
+    return readFileSync(failoverPage, 'utf8');
   } catch {
-    // No page: every row is missing.
+    return '';
   }
-  return failoverCases.flatMap(({ id }) =>
-    kinds.map((kind) => rowTitle(id, kind)).filter((row) => !page.includes(row)),
-  );
 }
