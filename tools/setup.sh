@@ -22,7 +22,7 @@ Installs what is missing, and nothing when nothing is missing:
   Debian packages  libatomic1 (the pinned Node needs it to run at all); bird2, frr, gobgpd, openbgpd,
                    exabgp, tshark, iproute2, nftables, ethtool, procps (the interop tests need them);
                    etcd-server, openssl (the standalone tests run a real API server); debootstrap, python3,
-                   systemd (they boot a Debian by cloud-init and verify units)
+                   systemd (they boot a Debian by cloud-init and verify units); chromium (the page of the demo)
   npm packages     npm ci, when node_modules is missing or does not belong to package-lock.json
 
 No router is started, now or at the next boot; a router that already ran before keeps running.
@@ -72,6 +72,7 @@ missing_lab_packages() {
   has ethtool || echo ethtool
   has etcd || echo etcd-server
   has openssl || echo openssl
+  has chromium || echo chromium
   has sysctl || echo procps
   has debootstrap || echo debootstrap
   has systemd-analyze || echo systemd

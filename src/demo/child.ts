@@ -17,6 +17,7 @@ const TAIL_LINES = 8;
 export class Child {
   readonly #process: ChildProcess;
   readonly #logFile: string;
+  #isAsked = false;
 
   constructor(program: Program, args: readonly string[], logFile: string, guard: Guard) {
     this.#logFile = logFile;
@@ -30,7 +31,7 @@ export class Child {
     closeSync(log);
     this.#process = child;
     const { pid } = child;
-    // without a pid it could not be started, which `failure` tells
+    // one that could not be started is one that does not run
     child.on('error', () => undefined);
     if (pid !== undefined) {
       guard.watch(pid);
@@ -56,12 +57,14 @@ export class Child {
     if (this.isRunning) this.#process.kill(signal);
   }
 
-  onExit(handler: () => void): void {
-    this.#process.once('exit', handler);
+  /** `isAsked`: we ended it */
+  onExit(handler: (isAsked: boolean) => void): void {
+    this.#process.once('exit', () => handler(this.#isAsked));
   }
 
   async end(signal: NodeJS.Signals): Promise<void> {
     if (!this.isRunning) return;
+    this.#isAsked = true;
     const gone = once(this.#process, 'exit');
     this.#process.kill(signal);
     await gone;

@@ -23,6 +23,8 @@ export interface MachineOptions {
   readonly routerPort: number;
   readonly apiPort: number;
   readonly onChange: () => void;
+  /** one of its processes has ended by itself */
+  readonly onTrouble: (sentence: string) => void;
 }
 
 export type Power = 'running' | 'frozen' | 'dead';
@@ -116,16 +118,24 @@ export class Machine {
     ];
     const log = join(directory, 'agent.log');
     this.#agent = new Child(program, ['agent', ...args.flat()], log, guard);
-    const { onChange } = this.#options;
-    this.#agent.onExit(onChange);
+    this.#watch(this.#agent, 'agent');
   }
 
   #startApi(): void {
     if (this.isApiUp || this.#power !== 'running') return;
-    const { directory, member, program, guard, apiPort, onChange } = this.#options;
+    const { directory, member, program, guard, apiPort } = this.#options;
     const args = ['demo', 'api-server', `${member.address}:${apiPort}`, member.name];
     this.#api = new Child(program, args, join(directory, 'api.log'), guard);
-    this.#api.onExit(onChange);
+    this.#watch(this.#api, 'API server');
+  }
+
+  #watch(child: Child, what: string): void {
+    const { member, onChange, onTrouble } = this.#options;
+    child.onExit((isAsked) => {
+      const isOurs = isAsked || this.#stopped.signal.aborted;
+      if (!isOurs) onTrouble(`the ${what} of ${member.name} has ended: ${child.tail()}`);
+      onChange();
+    });
   }
 
   #freeze(): void {

@@ -14,7 +14,7 @@ const KILLED = 1;
 
 /** processes start, sessions come up: slow where the machine is busy */
 const START_MS = 15_000;
-const CONVERGE_MS = 6000;
+const CONVERGE_MS = 10_000;
 /** the router notices at its hold time; a keepalive may have come just before, and timers may be late by a little */
 const HOLD_BOUND_MS = HOLD_SECONDS * 1000 + 1500;
 const AT_ONCE_MS = 1000;
@@ -28,11 +28,11 @@ export const STORY: readonly Step[] = [
     beats: [
       see('the router has three sessions', START_MS, ({ sessions }) => isSameSet(sessions, ALL)),
       keep('nobody announces anything', 2000, ({ known }) => known.length === 0),
-      pause(1000),
+      pause(1500),
     ],
   },
   {
-    title: 'API servers come up, routes appear',
+    title: 'API servers come up',
     text: 'One API server after the other starts. Its machine joins as soon as /readyz has answered twice.',
     look: 'each machine adds its next hop by itself, and requests find it.',
     beats: [...comesUp(1), ...comesUp(2), ...comesUp(3)],
@@ -43,12 +43,12 @@ export const STORY: readonly Step[] = [
     look: 'about a third each, none lost.',
     promise: { what: 'no request is lost', holds: isNothingLost },
     beats: [
-      see(`each machine answers ${SHARE_OF_REQUESTS} requests or more`, CONVERGE_MS, isShared),
-      pause(2000),
+      see(`each answers ${SHARE_OF_REQUESTS} requests or more`, CONVERGE_MS, isShared),
+      pause(3000),
     ],
   },
   {
-    title: 'A drain that loses nothing',
+    title: 'A drain loses nothing',
     text: `${nameOf(DRAINED)} is drained: GRACEFUL_SHUTDOWN first, then the withdrawal. Then its API server is stopped.`,
     look: 'requests move to the other two before the server goes: none is lost.',
     promise: { what: 'no new request is lost', holds: isNothingLost },
@@ -61,18 +61,18 @@ export const STORY: readonly Step[] = [
       order('api-up', DRAINED),
       order('undrain', DRAINED),
       see(`${nameOf(DRAINED)} is back, no request was lost`, CONVERGE_MS, areAllUsed),
-      pause(1000),
+      pause(2000),
     ],
   },
   {
     title: 'A machine freezes',
-    text: `${nameOf(FROZEN)} stops dead (SIGSTOP): its connections stay open, it says nothing to anybody.`,
-    look: `requests to it are lost until the router's hold timer of ${HOLD_SECONDS} s removes it.`,
+    text: `${nameOf(FROZEN)} stops dead (SIGSTOP): its connections stay open, it falls silent.`,
+    look: `requests to it are lost until the hold timer of ${HOLD_SECONDS} s removes it.`,
     promise: { what: 'the other two stay in use', holds: others(FROZEN) },
     beats: [
       order('freeze', FROZEN),
       see(`the hold timer has removed ${nameOf(FROZEN)}`, HOLD_BOUND_MS, isUnknown(FROZEN)),
-      pause(2000),
+      pause(3000),
     ],
   },
   {
@@ -83,7 +83,7 @@ export const STORY: readonly Step[] = [
     beats: [
       order('thaw', FROZEN),
       see(`${nameOf(FROZEN)} is back at the router`, START_MS, areAllUsed),
-      pause(2000),
+      pause(2500),
     ],
   },
   {
@@ -98,14 +98,14 @@ export const STORY: readonly Step[] = [
     ],
   },
   {
-    title: 'It is revived, all three again',
+    title: 'It is revived',
     text: `${nameOf(KILLED)} boots: agent and API server in any order, no memory of the death needed.`,
     look: 'the table is what it was.',
     promise: { what: 'the other two stay in use', holds: others(KILLED) },
     beats: [
       order('revive', KILLED),
       see('the router uses all three again', START_MS, areAllUsed),
-      pause(1500),
+      pause(2500),
     ],
   },
 ];

@@ -46,6 +46,7 @@ export class Stage {
   #feed: RouterFeed | undefined;
   #machines: readonly Machine[] = [];
   #apiPort = 0;
+  #isStopping = false;
 
   constructor(options: StageOptions) {
     this.#options = options;
@@ -72,7 +73,9 @@ export class Stage {
     this.#guard = guard;
     this.#apiPort = await freePort();
     const router = await this.#startRouter(directory, guard);
-    router.child.onExit(() => onTrouble(`the router has ended: ${router.child.tail()}`));
+    router.child.onExit(() => {
+      if (!this.#isStopping) onTrouble(`the router has ended: ${router.child.tail()}`);
+    });
     this.#feed = new RouterFeed({
       host: ROUTER_ADDRESS,
       port: router.httpPort,
@@ -84,7 +87,7 @@ export class Stage {
       const place = join(directory, member.name);
       mkdirSync(place);
       const { apiPort } = this;
-      const parts = { member, program, guard, directory: place, apiPort, onChange };
+      const parts = { member, program, guard, directory: place, apiPort, onChange, onTrouble };
       return new Machine({ ...parts, routerPort: router.port });
     });
     for (const machine of this.#machines) machine.start();
@@ -97,6 +100,7 @@ export class Stage {
 
   /** Nothing of it is left when this resolves. */
   async stop(): Promise<void> {
+    this.#isStopping = true;
     this.#feed?.stop();
     for (const machine of this.#machines) machine.stop();
     await this.#guard?.release();

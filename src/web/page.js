@@ -40,9 +40,10 @@ function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** no line ends between a number and its unit */
-function bindUnits(text) {
-  return text.replace(/(\d) (?=m?s\b)/g, '$1\u00a0');
+/** what was seen, and after how long */
+function splitTime(sentence) {
+  const [, what = sentence, time = ''] = /^(.*) \(after (.*)\)$/.exec(sentence) ?? [];
+  return [what, time];
 }
 
 function setData(element, name, value) {
@@ -60,9 +61,12 @@ function buildSteps(steps) {
     const text = html('p', 'step-text');
     const look = html('p', 'step-look');
     const seen = html('p', 'step-seen');
-    item.append(tick, html('p', 'step-title', title), text, look, seen);
+    const head = html('p', 'step-head');
+    const time = html('span', 'step-time');
+    head.append(html('span', 'step-title', title), time);
+    item.append(tick, head, text, look, seen);
     byId('steps').append(item);
-    stepViews.push({ item, tick, text, look, seen });
+    stepViews.push({ item, tick, time, text, look, seen });
   }
 }
 
@@ -75,7 +79,9 @@ function showSteps({ steps, mode }) {
     setText(view.tick, TICKS[state]);
     setText(view.text, isRunning ? text : '');
     setText(view.look, isRunning ? `Look: ${look}` : '');
-    setText(view.seen, isRunning || state === 'skipped' ? '' : bindUnits(sentence));
+    const [what, time] = splitTime(isRunning || state === 'skipped' ? '' : sentence);
+    setText(view.seen, what);
+    setText(view.time, time);
     if (isRunning) view.item.setAttribute('aria-current', 'step');
     else view.item.removeAttribute('aria-current');
   });
