@@ -49,6 +49,11 @@ function whenThawed(run: Simulation, machine: Machine, work: () => void): void {
   else work();
 }
 
+function fail(run: Simulation, machine: Machine, name: string): void {
+  machine.failing.add(name);
+  run.later(someMs(run, 12_000), () => machine.failing.delete(name));
+}
+
 function edit(
   run: Simulation,
   change: (page: ClaimPage) => Partial<ClaimPage> | undefined,
@@ -90,8 +95,7 @@ const CHECKS: readonly Fault[] = [
     happen: (run) => {
       const machine = machineOf(run);
       const name = pick(run, run.claimNames) ?? '';
-      machine.failing.add(name);
-      run.later(someMs(run, 12_000), () => machine.failing.delete(name));
+      fail(run, machine, name);
       return `${machine.name} ${name}`;
     },
   },
@@ -121,7 +125,12 @@ const DOCUMENTS: readonly Fault[] = [
   {
     name: 'claim-check-changed',
     weight: 4,
-    happen: (run) => edit(run, ({ hasCheck }) => ({ hasCheck: !hasCheck })),
+    happen: (run) =>
+      edit(run, ({ name, hasCheck }) => {
+        // now and then what the new check asks is not there at all
+        if (!hasCheck && run.random.next() < 0.5) fail(run, machineOf(run), name);
+        return { hasCheck: !hasCheck };
+      }),
   },
   {
     name: 'claim-withdrawn',

@@ -12,6 +12,8 @@ export interface RunOptions {
   readonly seed: number;
   readonly faults: number;
   readonly bug?: PlantedBug;
+  /** go on until this invariant is violated; otherwise the first violation of any ends the run */
+  readonly until?: string;
 }
 
 export interface RunReport {
@@ -36,14 +38,16 @@ const AFTERMATH_MS = 1000;
 const MOST_GAP_MS = 1500;
 const STORY_LENGTH = 16;
 
-export async function runSimulation({ seed, faults, bug }: RunOptions): Promise<RunReport> {
+export async function runSimulation({ seed, faults, bug, until }: RunOptions): Promise<RunReport> {
   const run = new Simulation({ seed, ...(bug === undefined ? {} : { bug }) });
   const byFault = new Map<string, number>();
   const story: string[] = [];
   bootAll(run);
   await run.pass(BOOT_MS);
   let done = 0;
-  while (done < faults && run.watcher.violations.length === 0) {
+  const { violations } = run.watcher;
+  const isFound = () => violations.some(({ invariant }) => invariant === (until ?? invariant));
+  while (done < faults && !isFound()) {
     const happened = inject(run);
     if (happened !== undefined) {
       const { name, what } = happened;
@@ -55,7 +59,7 @@ export async function runSimulation({ seed, faults, bug }: RunOptions): Promise<
     await run.pass(isPeace ? PEACE_MS : run.random.next() ** 2 * MOST_GAP_MS);
   }
   // peace at the end, or, for whoever looks into a violation, a little of what came after it
-  await run.pass(run.watcher.violations.length === 0 ? PEACE_MS : AFTERMATH_MS);
+  await run.pass(violations.length === 0 ? PEACE_MS : AFTERMATH_MS);
   return {
     seed,
     faults: done,
@@ -63,7 +67,7 @@ export async function runSimulation({ seed, faults, bug }: RunOptions): Promise<
     virtualSeconds: Math.round(run.clock.now() / 1000),
     steps: run.clock.fired,
     updates: run.updates,
-    violations: run.watcher.violations,
+    violations,
     story: story.slice(-STORY_LENGTH),
   };
 }

@@ -80,7 +80,12 @@ describe('simulation', function () {
   for (const { bug, invariant } of planted) {
     for (const seed of [1, 2, 3]) {
       it(`finds the planted bug '${bug}' (seed ${seed})`, async () => {
-        const report = await runSimulation({ seed, faults: 500, bug: PLANTED_BUGS[bug] });
+        const report = await runSimulation({
+          seed,
+          faults: 500,
+          bug: PLANTED_BUGS[bug],
+          until: invariant,
+        });
         const names = report.violations.map((violation) => violation.invariant);
         expect(names).to.include(invariant);
         process.stdout.write(`    ${bug}: found after ${report.faults} faults\n`);

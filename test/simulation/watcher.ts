@@ -68,6 +68,7 @@ export interface WatcherOptions {
 
 const IN_TIME_MS = 100;
 const PEACE_MS = 8000;
+const MOST_OF_A_KIND = 5;
 const MEMORY_MS = 120_000;
 
 export class Watcher {
@@ -83,7 +84,8 @@ export class Watcher {
   }
 
   violate(invariant: string, detail: string): void {
-    if (this.violations.length >= 20) return;
+    const same = this.violations.filter((known) => known.invariant === invariant);
+    if (same.length >= MOST_OF_A_KIND) return;
     this.violations.push({ invariant, atMs: this.#options.clock.now(), detail });
   }
 
