@@ -109,6 +109,8 @@ describe("the demo's page server", () => {
     const { status, text } = await ask({ path: '/act', method: 'POST', headers, body });
     expect([status, JSON.parse(text)]).to.deep.equal([200, { sentence: 'done' }]);
     expect(acts).to.deep.equal([['freeze', 2]]);
+    const skip = { path: '/act', method: 'POST', headers, body: '{"verb":"skip"}' };
+    expect(JSON.parse((await ask(skip)).text)).to.deep.equal({ sentence: 'skipped' });
   });
 
   it('does not act without the token, for another Host, or on what is no verb', async () => {
