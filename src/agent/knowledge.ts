@@ -173,11 +173,13 @@ export class Knowledge {
 
   /** undefined while there is nothing worth saving */
   toSave(wallMs: number): SavedView | undefined {
-    if (this.#documents === undefined || this.#stale !== undefined) return undefined;
+    if (this.#documents === undefined) return undefined;
+    // what people say while the source is silent is kept; the documents are no younger for it
+    const savedAtMs = this.#stale === undefined ? wallMs : this.#options.saved?.savedAtMs;
     const { peers, pools, claims } = this.#documents;
     return {
       version: SAVED_VERSION,
-      savedAtMs: wallMs,
+      savedAtMs: savedAtMs ?? wallMs,
       routerId: this.#options.node.routerId,
       documents: { peers, pools, claims },
       ...(this.#nodeDrain === undefined ? {} : { nodeDrain: this.#nodeDrain.reason }),

@@ -136,7 +136,7 @@ export class Machine {
           if (clock.isDead || book === undefined) return;
           const isNodeDrained = view.nodeDrain !== undefined;
           const drained = view.claimDrains.map(([claim]) => claim);
-          const wallMs = clock.wallTimeMs();
+          const wallMs = view.savedAtMs;
           const text = formatSavedView(view);
           this.stateFile = { text, book, claims, wallMs, isNodeDrained, drained };
         },

@@ -184,6 +184,26 @@ describe('the agent', () => {
     expect(bench.form(page)).to.equal('plain');
   });
 
+  it('keeps a drain that was asked for while its source is silent, and grows no younger by it', async () => {
+    const page = claimPage(1, PLAIN);
+    const bench = await Bench.with(page);
+    const savedMs = bench.machine.stateFile?.wallMs;
+    const restart = async () => {
+      bench.machine.kill();
+      bench.machine.start();
+      bench.run.rewire();
+      await bench.run.pass(4000);
+    };
+    await restart();
+    expect(bench.process.agent.status().stale).to.not.equal(undefined);
+    bench.process.agent.drain(undefined, 'maintenance');
+    await bench.run.pass(1000);
+    await restart();
+    expect(bench.process.agent.status().draining).to.not.equal(undefined);
+    expect(bench.form(page)).to.equal('none');
+    expect(bench.machine.stateFile?.wallMs).to.equal(savedMs);
+  });
+
   it('changes claims, pools and other peers without a new session', async () => {
     const page = claimPage(1, PLAIN);
     const bench = await Bench.with(page);
