@@ -11,6 +11,7 @@ import { holdSeconds, vip, vipPrefix } from './support/addresses.ts';
 import { edgeKinds } from './support/edge-router.ts';
 import { type CaseId, failoverCases } from './support/failover-cases.ts';
 import { freezeRace } from './support/freeze-race.ts';
+import { joinFailures } from './support/master.ts';
 import {
   type Measurement,
   measured,
@@ -149,6 +150,23 @@ describe('fail-over of a control-plane address', () => {
     },
     (measurement) => losesOneWayFor(measurement, 1_500),
   );
+
+  it('one failed join check of the two that close the gate changes nothing, ten times over', async () => {
+    await Promise.all(
+      topologies.map(async (topology) => {
+        await topology.routesOf(all);
+        const watch = await topology.watchRoutes();
+        const m1 = topology.master('m1');
+        for (let times = 0; times < 10; times += 1) await m1.failJoinChecks(joinFailures - 1);
+        expect(watch.events(vip), `${topology.kind}: changes of the route`).to.deep.equal([]);
+        const sinceMs = nowMs();
+        await m1.failJoinChecks(joinFailures);
+        await watch.gone(vip, m1.address, sinceMs);
+        await topology.routesOf(all);
+        await watch.stop();
+      }),
+    );
+  });
 
   measure(
     'machine-frozen',

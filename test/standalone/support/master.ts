@@ -4,7 +4,7 @@
  * stays up, because a veth end that goes down takes the router's end with it and would tell on the dead.
  */
 
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Host } from '../../support/netns.ts';
 import { done, notYet, until } from '../../support/poll.ts';
@@ -16,7 +16,7 @@ import { heraldProgram } from './herald-program.ts';
 
 const program = heraldProgram();
 const standIn = join(import.meta.dirname, 'stand-in-main.ts');
-export const joinIntervalSeconds = 0.2;
+const joinIntervalSeconds = 0.2;
 export const joinFailures = 2;
 
 export type MasterParts = {
@@ -116,6 +116,16 @@ export class Master {
   setReady(isReady: boolean): void {
     if (isReady) rmSync(this.#unready(), { force: true });
     else writeFileSync(this.#unready(), '');
+  }
+
+  /** The next so many questions of the join check are answered by 503. Resolves when the one after them was answered by 200. */
+  async failJoinChecks(times: number): Promise<void> {
+    const temporary = `${this.#unready()}.new`;
+    writeFileSync(temporary, String(times));
+    renameSync(temporary, this.#unready());
+    await until(`${this.name} has failed ${times} join checks`, () =>
+      existsSync(this.#unready()) ? notYet('some are left') : done(true),
+    );
   }
 
   #unready(): string {

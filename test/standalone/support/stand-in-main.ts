@@ -1,13 +1,14 @@
 /**
  * A master's API server as far as a fail-over can see it: one port of all addresses that speaks HTTPS (`/readyz`, for the join
  * check) and plain HTTP (for a thousand probes a second without a thousand handshakes), told apart by the first octet. It says
- * which node it is. While the file UNREADY exists it answers 503. On UDP it sends back what it got, with its name.
+ * which node it is. While the file UNREADY exists it answers 503; with a number in
+ * it, so many times over HTTPS and no more. On UDP it sends back what it got, with its name.
  *
  * usage: stand-in-main.ts NAME PORT CERTIFICATE KEY UNREADY
  */
 
 import { createSocket } from 'node:dgram';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttp, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttps } from 'node:https';
 import { createServer } from 'node:net';
@@ -15,14 +16,29 @@ import { createServer } from 'node:net';
 const [name = '', port = '', certificate = '', key = '', unready = ''] = process.argv.slice(2);
 const tlsHandshake = 0x16;
 
-function answer(_request: IncomingMessage, response: ServerResponse): void {
-  response.statusCode = existsSync(unready) ? 503 : 200;
-  response.setHeader('x-node', name);
-  response.end(`${name}\n`);
+function isUnready(isSecure: boolean): boolean {
+  if (!existsSync(unready)) return false;
+  const text = readFileSync(unready, 'utf8');
+  if (text === '') return true;
+  if (!isSecure) return false;
+  const left = Number(text);
+  // The file goes with the first answer that is good again: whoever waits for that knows that the row of failures has ended.
+  if (left === 0) rmSync(unready);
+  else writeFileSync(unready, String(left - 1));
+  return left > 0;
 }
 
-const plain = createHttp(answer);
-const secure = createHttps({ cert: readFileSync(certificate), key: readFileSync(key) }, answer);
+const answer = (isSecure: boolean) => (_request: IncomingMessage, response: ServerResponse) => {
+  response.statusCode = isUnready(isSecure) ? 503 : 200;
+  response.setHeader('x-node', name);
+  response.end(`${name}\n`);
+};
+
+const plain = createHttp(answer(false));
+const secure = createHttps(
+  { cert: readFileSync(certificate), key: readFileSync(key) },
+  answer(true),
+);
 for (const server of [plain, secure]) server.on('clientError', (_, socket) => socket.destroy());
 secure.on('tlsClientError', (_, socket) => socket.destroy());
 
