@@ -3,7 +3,7 @@
  * The control socket comes first: it is what keeps a second agent off this machine.
  */
 
-import { readFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import {
@@ -67,6 +67,7 @@ Example
 
 const CLOSE_TIMEOUT_MS = 2000;
 const EXIT_FAILED = 1;
+const MAX_PASSWORD_FILE = 4096;
 
 export const agentCommand: Command = {
   name: 'agent',
@@ -158,7 +159,7 @@ function createAgent({ settings, nodeName, log, world }: Running, addresses: Add
     },
     addresses,
     probe: nodeProbe,
-    readPassword: (path) => readFileSync(path, 'utf8'),
+    readPassword,
     store,
     log,
     node: {
@@ -181,6 +182,19 @@ function createAgent({ settings, nodeName, log, world }: Running, addresses: Add
         ),
       ),
   });
+}
+
+/** Asked for without waiting: a pipe in its place would hold everything until somebody writes. */
+function readPassword(path: string): string {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const stat = fstatSync(file);
+    if (!stat.isFile()) throw new Error('it is not a file');
+    if (stat.size > MAX_PASSWORD_FILE) throw new Error('it is too large to be one');
+    return readFileSync(file, 'utf8');
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** What the kernel lists, or nothing where it cannot be asked just now: none of this is worth ending for. */

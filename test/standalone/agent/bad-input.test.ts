@@ -3,7 +3,7 @@
  * keeps running. The truth about "keeps running" is the router's table.
  */
 
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { AgentStatus } from '../../../src/agent/status.ts';
@@ -103,6 +103,9 @@ describe('standalone: bad input', function () {
     const sessions = (status: AgentStatus) =>
       status.sessions.map((each) => `${each.peer} ${each.state} ${each.refused ?? ''}`);
     await says(/locked refused .*late-key.*ENOENT.*stays down/, sessions);
+    await lab.node.exec('mkfifo', [key]);
+    await says(/locked refused .*late-key cannot be read \(it is not a file\)/, sessions);
+    rmSync(key);
     writeFileSync(key, 'opensesame');
     await says(/locked (idle|connect|active)/, sessions);
     await lab.announces([VIP]);
