@@ -25,8 +25,8 @@ export async function takeSocket(server: Server, path: string): Promise<TakenSoc
   let nursery: string | undefined;
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o755 });
-    // mode 0700
-    nursery = await mkdtemp(join(dirname(path), '.'));
+    // mode 0700; in the directory itself, which may be all that we may write to, or a file system of its own
+    nursery = await mkdtemp(`${dirname(path)}/.`);
     return await takeFrom(join(nursery, 's'), server, path);
   } catch (error) {
     return refused(path, describe(error));

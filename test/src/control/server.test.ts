@@ -6,6 +6,7 @@ import {
   readdirSync,
   rmSync,
   statSync,
+  watch,
   writeFileSync,
 } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
@@ -110,6 +111,26 @@ describe('ControlServer', () => {
       expect(statSync(path).isSocket()).to.equal(true);
       expect(statSync(join(directory, 'run')).mode & 0o777).to.equal(0o755);
       expect(readdirSync(join(directory, 'run'))).to.deep.equal(['agent.sock']);
+    });
+
+    it('needs nothing but its own directory: not the one above', async () => {
+      mkdirSync(join(path, '..'), { recursive: true });
+      const seen: (string | null)[] = [];
+      const watcher = watch(directory, (_event, name) => seen.push(name));
+      try {
+        await serve();
+        // notices come in order: when this one is here, earlier ones would be
+        mkdirSync(join(directory, 'last'));
+        await untilValue(
+          'the notice of our own',
+          async () => seen.at(-1),
+          (name) => name === 'last',
+        );
+        expect(seen).to.deep.equal(['last']);
+      } finally {
+        watcher.close();
+        rmSync(join(directory, 'last'), { recursive: true });
+      }
     });
 
     it('is gone after stop, and can be made again', async () => {
