@@ -70,7 +70,8 @@ export async function freezeRace(topology: Topology, rounds: number): Promise<Fr
         address: gateway,
         localAddress: address,
         asn: edgeAsn,
-        families: ['ipv4'],
+        // As many as our agent's: BIRD as the router takes longer to clear two tables than one.
+        families: ['ipv4', 'ipv6'],
         holdTimeSeconds: holdSeconds,
       },
     ],
