@@ -70,7 +70,7 @@ export async function freezeRace(topology: Topology, rounds: number): Promise<Fr
         address: gateway,
         localAddress: address,
         asn: edgeAsn,
-        // As many as our agent's: BIRD as the router takes longer to clear two tables than one.
+        // As our agent's, so that nothing but the speaker differs.
         families: ['ipv4', 'ipv6'],
         holdTimeSeconds: holdSeconds,
       },
