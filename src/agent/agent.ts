@@ -37,6 +37,7 @@ import { NamedTimers } from './named-timers.ts';
 import { PasswordFiles } from './password-files.ts';
 import { buildStatus, rememberGates } from './report.ts';
 import type { SavedView } from './saved-view.ts';
+import { SessionFacts } from './session-facts.ts';
 import { logEvent } from './session-log.ts';
 import type { AgentStatus, DrainAnswer } from './status.ts';
 import type { View } from './view.ts';
@@ -77,8 +78,9 @@ export interface ViewStore {
 /** how long a withdrawal may take to be written before its address is taken off all the same */
 const FLUSH_DEADLINE_MS = 1000;
 const SAVE_AFTER_MS = 500;
+const SAVE_AGAIN_MS = 600_000;
 const PASSWORD_POLL_MS = 2000;
-const KERNEL_RETRY_MS = 500;
+const KERNEL_RETRY_MS = 1000;
 
 export class Agent {
   readonly #options: AgentOptions;
@@ -88,10 +90,10 @@ export class Agent {
   readonly #passwords: PasswordFiles;
   readonly #timers: NamedTimers;
   readonly #history = new GateHistory();
+  readonly #sessions = new SessionFacts();
   readonly #listeners = new Set<() => void>();
   readonly #startedMs: number;
   #desired: DesiredState = { plans: [], peers: [], ranges: [], claims: [], bindings: new Map() };
-  #listenProblem: string | undefined;
   #stopping: Promise<void> | undefined;
   #isUnbinding = false;
   #hasEnded = false;
@@ -109,6 +111,8 @@ export class Agent {
       joinCheck,
       passwords: this.#passwords,
       saved,
+      source: options.source,
+      maxStaleMs: options.maxStaleMs,
     });
     this.#binder = new Binder(options.addresses, options.log);
     this.#timers = new NamedTimers(clock);
@@ -124,16 +128,18 @@ export class Agent {
 
   /** Cleans what a crash left, begins the join check, and takes up the saved View until documents come. */
   start(): void {
-    const { speaker, addresses, clock, log, maxStaleMs, source } = this.#options;
+    const { speaker, addresses, clock, log, maxStaleMs } = this.#options;
     this.#binder.release(new Map());
     this.#knowledge.ownAddresses = this.#binder.ownAddresses();
     speaker.subscribe((event) => this.#onSpeaker(event));
     addresses.subscribe(() => this.#onKernel());
-    this.#knowledge.restore(clock.now(), clock.wallTimeMs(), { maxStaleMs, source });
+    this.#knowledge.restore(clock.now(), clock.wallTimeMs());
     const { stale } = this.#view();
     if (stale !== undefined) log.info('agent.stale', { reason: stale.sentence }, 'saved View');
     this.#applyChecks();
     this.#refresh();
+    // how old a saved View is counts from when its source could be read last, not from when it changed last
+    this.#timers.every('save-again', Math.min(maxStaleMs / 10, SAVE_AGAIN_MS), () => this.#save());
     this.#timers.every('passwords', PASSWORD_POLL_MS, () => {
       if (this.#passwords.refresh(this.#knowledge.peers)) this.#schedule();
     });
@@ -143,8 +149,9 @@ export class Agent {
   setDocuments(documents: Documents): void {
     if (this.#stopping !== undefined) return;
     const known = new Set((this.#knowledge.documents?.faults ?? []).map(faultKey));
-    this.#knowledge.learn(documents, this.#desired, this.#options.clock.now());
-    logDocuments(this.#options.log, documents, known);
+    const { clock, log } = this.#options;
+    this.#knowledge.learn(documents, this.#desired, clock.now(), clock.wallTimeMs());
+    logDocuments(log, documents, known);
     this.#refresh();
     this.#saveSoon();
   }
@@ -187,6 +194,7 @@ export class Agent {
     return buildStatus({
       desired: this.#desired,
       sessions: speaker.status(),
+      refusal: (session, family) => this.#sessions.refusal(session, family),
       history: this.#history,
       view,
       identity: { node, version, pid, source, startedMs: this.#startedMs },
@@ -210,14 +218,13 @@ export class Agent {
   async #stop(reason: string): Promise<void> {
     const { clock, speaker, log, node, addresses } = this.#options;
     log.info('agent.stop', { reason }, 'draining');
+    this.#timers.cancel('save');
     this.#save();
     const isHeard = speaker.status().some(({ state }) => state === 'established');
     // with nobody to hear it there is nothing to wait for
     const wait = isHeard ? {} : { waitMs: 0 };
     const why = `the agent stops (${reason})`;
-    // a drain that a person began goes on: what has left already must not come back for the wait of this one
-    const { sinceMs, ...begun } = this.#knowledge.nodeDrain ?? { sinceMs: clock.now() };
-    this.#knowledge.drainNode({ ...begun, sinceMs, reason: why, ...wait });
+    this.#knowledge.stopDrain = { sinceMs: clock.now(), reason: why, ...wait };
     this.#refresh();
     while (this.#desired.claims.some(isAnnounced)) await this.#nextChange();
     await flushed(speaker, clock, FLUSH_DEADLINE_MS);
@@ -332,8 +339,7 @@ export class Agent {
 
   #onSpeaker(event: SpeakerEvent): void {
     logEvent(this.#options.log, event);
-    if (event.kind === 'listening') this.#listenProblem = undefined;
-    if (event.kind === 'listen-failed') this.#listenProblem = event.error.message;
+    this.#sessions.take(event);
     this.#notify();
   }
 
@@ -372,7 +378,8 @@ export class Agent {
   #warnings(): readonly string[] {
     const wishes = [...this.#desired.bindings.values()];
     const interfaces = new Set(wishes.map((wish) => wish.interface));
-    const listen = this.#listenProblem === undefined ? [] : [this.#listenProblem];
+    const { listenProblem } = this.#sessions;
+    const listen = listenProblem === undefined ? [] : [listenProblem];
     return [...(this.#options.warnings?.(interfaces) ?? []), ...listen];
   }
 

@@ -31,9 +31,9 @@ export class Binder {
     return this.#facts;
   }
 
-  /** the kernel could not be asked the last time: ask again soon */
+  /** the kernel could not be asked, or something is missing that no event may announce: try again soon */
   get isBehind(): boolean {
-    return this.#isBehind;
+    return this.#isBehind || [...this.#facts.values()].some(({ kind }) => kind === 'absent');
   }
 
   /** undefined: the kernel cannot be asked just now, which says nothing about what is there */

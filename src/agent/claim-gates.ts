@@ -183,15 +183,29 @@ function heldBy(pool: IpPool): Gate {
 const NOT_DRAINING_EVER: TimedGate = { gate: NOT_DRAINING };
 
 function drainGate({ claim, pool }: ClaimSubject, view: View): TimedGate {
-  if (view.nodeDrain === undefined && view.claimDrains.size === 0) return NOT_DRAINING_EVER;
+  const { nodeDrain, stopDrain, claimDrains } = view;
+  if (nodeDrain === undefined && stopDrain === undefined && claimDrains.size === 0) {
+    return NOT_DRAINING_EVER;
+  }
   const { name, address } = claim.object;
-  const own = view.claimDrains.get(name);
-  const drains = [view.nodeDrain, own].filter((drain) => drain !== undefined);
+  const own = claimDrains.get(name);
+  // what has left already must not come back for the wait of another drain: the one that ends first counts
+  const drains = [nodeDrain, own, stopOf(stopDrain, pool)].filter((drain) => drain !== undefined);
   const [first] = drains.toSorted((x, y) => endOf(x, pool) - endOf(y, pool));
   if (first === undefined) return NOT_DRAINING_EVER;
   const timed = drained('not-draining', endOf(first, pool), view.nowMs, first.reason);
-  const remedy = first === own ? `herald undrain ${formatAddress(address)}` : 'herald undrain';
-  return { ...timed, gate: { ...timed.gate, remedy } };
+  if (first === own) return withRemedy(timed, `herald undrain ${formatAddress(address)}`);
+  return first === nodeDrain ? withRemedy(timed, 'herald undrain') : timed;
+}
+
+function withRemedy({ gate, ...rest }: TimedGate, remedy: string): TimedGate {
+  return { ...rest, gate: { ...gate, remedy } };
+}
+
+/** A pool that does not drain on a stop leaves with it. */
+function stopOf(drain: Drain | undefined, pool: IpPool | undefined): Drain | undefined {
+  if (drain === undefined || pool === undefined || pool.drain.on.includes('stop')) return drain;
+  return { ...drain, waitMs: 0 };
 }
 
 function endOf(drain: Drain, pool: IpPool | undefined): number {

@@ -35,6 +35,9 @@ export interface KnowledgeOptions {
   readonly joinCheck: JoinCheck;
   readonly passwords: PasswordFiles;
   readonly saved: SavedView | undefined;
+  /** what the documents come from, for people */
+  readonly source: string;
+  readonly maxStaleMs: number;
 }
 
 export class Knowledge {
@@ -46,6 +49,8 @@ export class Knowledge {
   #carried: Carried;
   #stale: StaleFact | undefined;
   #nodeDrain: Drain | undefined;
+  /** never saved: the next start is not this stop */
+  stopDrain: Drain | undefined;
   #claimDrains: ReadonlyMap<string, Drain> = new Map();
   departures: ReadonlyMap<string, Departure> = new Map();
   bindings: ReadonlyMap<string, BindingFact> = new Map();
@@ -76,14 +81,12 @@ export class Knowledge {
   }
 
   /** Takes up the saved View, marked stale; drains that a person asked for stand, and their wait is long over. */
-  restore(nowMs: number, wallMs: number, limits: { maxStaleMs: number; source: string }): void {
+  restore(nowMs: number, wallMs: number): void {
     const { saved, passwords } = this.#options;
     if (saved === undefined) return;
     // a wall clock that was set back makes it no younger than now
     const sinceMs = nowMs - Math.max(0, wallMs - saved.savedAtMs);
-    const when = new Date(saved.savedAtMs).toISOString();
-    const sentence = `the documents are those saved at ${when}; ${limits.source} has not been read since`;
-    this.#stale = { sinceMs, untilMs: sinceMs + limits.maxStaleMs, sentence };
+    this.#becomeStale(sinceMs, saved.savedAtMs);
     this.#documents = { ...saved.documents, faults: [] };
     const over = { sinceMs, waitMs: 0 };
     if (saved.nodeDrain !== undefined) this.#nodeDrain = { ...over, reason: saved.nodeDrain };
@@ -93,12 +96,20 @@ export class Knowledge {
     passwords.refresh(this.peers);
   }
 
+  #becomeStale(sinceMs: number, sinceWallMs: number): void {
+    const { source, maxStaleMs } = this.#options;
+    const when = new Date(sinceWallMs).toISOString();
+    const sentence = `the documents are those of ${when}; ${source} could not be read since`;
+    this.#stale = { sinceMs, untilMs: sinceMs + maxStaleMs, sentence };
+  }
+
   /** The source has spoken. What people took away departs; `running` is what was decided last. */
-  learn(documents: Documents, running: DesiredState, nowMs: number): void {
+  learn(documents: Documents, running: DesiredState, nowMs: number, wallMs: number): void {
     const { passwords } = this.#options;
     if (documents.isUnread === true && this.#documents !== undefined) {
       // a source that cannot be read says nothing about what it would have said
       this.#documents = { ...this.#documents, faults: documents.faults };
+      if (this.#stale === undefined) this.#becomeStale(nowMs, wallMs);
       return;
     }
     const before = this.#documents;
@@ -154,6 +165,7 @@ export class Knowledge {
       ownAddresses: this.ownAddresses,
       passwords: passwords.facts,
       ...(this.#nodeDrain === undefined ? {} : { nodeDrain: this.#nodeDrain }),
+      ...(this.stopDrain === undefined ? {} : { stopDrain: this.stopDrain }),
       claimDrains: this.#claimDrains,
       departures: this.departures,
       ...(this.#stale === undefined ? {} : { stale: this.#stale }),

@@ -5,14 +5,17 @@
 
 import {
   communityName,
+  type Family,
   formatAddress,
   formatCommunity,
   formatEndpoint,
   formatLargeCommunity,
   formatPrefix,
   type PeerStatus,
+  type RefusedRoute,
   type RouteAttributes,
 } from 'bgp-ts';
+import type { IpClaim } from '../model/ip-claim.ts';
 import { joinedGate } from './claim-gates.ts';
 import type { ClaimDecision, DesiredState, PeerDecision } from './desired.ts';
 import type { Gate } from './gate.ts';
@@ -30,6 +33,8 @@ import type { View } from './view.ts';
 export interface StatusInput {
   readonly desired: DesiredState;
   readonly sessions: readonly PeerStatus[];
+  /** why an established session carries nothing of a family */
+  readonly refusal: (session: string, family: Family) => RefusedRoute | undefined;
   readonly history: GateHistory;
   readonly view: View;
   readonly identity: Pick<AgentStatus, 'node' | 'version' | 'pid' | 'source'> & {
@@ -159,7 +164,7 @@ function claimStatus(input: StatusInput, decision: ClaimDecision): ClaimStatus {
     origin,
     ...(bind === undefined ? {} : { interface: bind.interface }),
     gates: own,
-    peers: peers.map((peer) => claimPeerStatus(input, { name, own, peer })),
+    peers: peers.map((peer) => claimPeerStatus(input, { claim: object, own, peer })),
     ...(subject.departure === undefined ? {} : { leaving: true }),
   };
 }
@@ -167,29 +172,54 @@ function claimStatus(input: StatusInput, decision: ClaimDecision): ClaimStatus {
 function claimPeerStatus(
   input: StatusInput,
   about: {
-    readonly name: string;
+    readonly claim: IpClaim;
     readonly own: readonly GateStatus[];
     readonly peer: PeerDecision;
   },
 ): ClaimPeerStatus {
-  const { name, own, peer } = about;
-  const allowed = gateStatus(input, `${name} ${peer.peer}`, peer.allowed);
+  const { claim, own, peer } = about;
+  const carried = carrierOf(input, peer.peer, claim.address.family);
+  const isRefused = peer.route !== undefined && carried.refusal !== undefined;
+  const gate = isRefused
+    ? sessionGate(peer.peer, claim.address.family, carried.refusal)
+    : peer.allowed;
+  const allowed = gateStatus(input, `${claim.name} ${peer.peer}`, gate);
   return {
     peer: peer.peer,
-    route: routeState(input, peer),
-    gates: own.map((gate) => (gate.name === 'allowed' ? allowed : gate)),
-    ...(peer.route === undefined ? {} : { attributes: formatAttributes(peer.route.attributes) }),
+    route: isRefused ? 'none' : routeState(carried.isUp, peer),
+    gates: own.map((one) => (one.name === 'allowed' ? allowed : one)),
+    ...(peer.route === undefined || isRefused
+      ? {}
+      : { attributes: formatAttributes(peer.route.attributes) }),
   };
 }
 
-function routeState(
-  { sessions }: StatusInput,
-  { peer, route }: PeerDecision,
-): ClaimPeerStatus['route'] {
-  if (route === undefined) return 'none';
-  const isUp = sessions.some(
+/** Whether a session with the peer is up that carries the family; if sessions are up and none does, why. */
+function carrierOf(
+  { sessions, refusal }: StatusInput,
+  peer: string,
+  family: Family,
+): { readonly isUp: boolean; readonly refusal?: RefusedRoute } {
+  const up = sessions.filter(
     ({ name, state }) => state === 'established' && (name === peer || name.startsWith(`${peer}/`)),
   );
+  const refusals = up.map(({ name }) => refusal(name, family));
+  const [first] = refusals;
+  const isRefused = first !== undefined && refusals.every((one) => one !== undefined);
+  return { isUp: up.length > 0, ...(isRefused ? { refusal: first } : {}) };
+}
+
+/** The peer's half of the gate as only a session can know it. */
+function sessionGate(peer: string, family: Family, { reason, detail }: RefusedRoute): Gate {
+  const remedy =
+    reason === 'family-not-negotiated'
+      ? `turn on ${family} for this neighbour at the router`
+      : `give the interface of the session an ${family} address, or set nextHop.${family} of BGPPeer ${peer}`;
+  return { name: 'allowed', state: 'closed', sentence: `${peer}: ${detail}`, remedy };
+}
+
+function routeState(isUp: boolean, { route }: PeerDecision): ClaimPeerStatus['route'] {
+  if (route === undefined) return 'none';
   if (!isUp) return 'waiting';
   return route.isDraining ? 'draining' : 'up';
 }

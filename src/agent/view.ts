@@ -24,7 +24,10 @@ export interface View {
   readonly ownAddresses: ReadonlyMap<string, string>;
   /** by peer name */
   readonly passwords: ReadonlyMap<string, PasswordFact>;
+  /** a person drains the node */
   readonly nodeDrain?: Drain;
+  /** the agent stops */
+  readonly stopDrain?: Drain;
   /** by claim name */
   readonly claimDrains: ReadonlyMap<string, Drain>;
   /** by claim name: what a person took away, on its way out */

@@ -26,8 +26,10 @@ import { parseLabels, SETTINGS, type SettingTexts } from '../config/agent-settin
 import { joinCheckOf } from '../config/join-check.ts';
 import { readSettings, SettingError } from '../config/read-settings.ts';
 import { ControlServer } from '../control/server.ts';
+import { takeAddressLock } from '../linux/address-lock.ts';
 import type { AddressTable } from '../linux/address-table.ts';
 import { arpWarnings } from '../linux/arp-warnings.ts';
+import { LockedAddressTable } from '../linux/locked-address-table.ts';
 import { NetlinkError } from '../linux/netlink-calls.ts';
 import { RtnetlinkAddressTable } from '../linux/rtnetlink-address-table.ts';
 import { LOG_LEVELS, type Log } from '../log/log.ts';
@@ -66,6 +68,8 @@ Example
 `;
 
 const CLOSE_TIMEOUT_MS = 2000;
+/** not a setting: two agents with different settings are whom it is about */
+const LOCK_FOLDER = '/run/herald';
 const EXIT_FAILED = 1;
 const MAX_PASSWORD_FILE = 4096;
 
@@ -104,7 +108,8 @@ interface Running {
 async function runAgent(running: Running): Promise<number> {
   const { settings, log, world } = running;
   const stopped = new Promise<string>((settle) => world.onStopSignal(settle));
-  const addresses = new RtnetlinkAddressTable({ ownedFile: join(settings.stateDir, 'addresses') });
+  const kernel = new RtnetlinkAddressTable({ ownedFile: join(settings.stateDir, 'addresses') });
+  const addresses = new LockedAddressTable(kernel, () => takeAddressLock(LOCK_FOLDER, world.pid));
   const agent = createAgent(running, addresses);
   const control = new ControlServer({
     path: settings.socket,
@@ -142,7 +147,8 @@ function filesOf(settings: SettingTexts): { readonly directory: string; readonly
   return { directory, source: `files:${directory}` };
 }
 
-function createAgent({ settings, nodeName, log, world }: Running, addresses: AddressTable): Agent {
+function createAgent(running: Running, addresses: LockedAddressTable): Agent {
+  const { settings, nodeName, log, world } = running;
   const speaker = createAgentSpeaker(addresses);
   const listenAddress = parseAddress(settings.listenAddress);
   const routerId = parseRouterId(settings.routerId);
@@ -174,13 +180,7 @@ function createAgent({ settings, nodeName, log, world }: Running, addresses: Add
     source: filesOf(settings).source,
     version: world.version,
     pid: world.pid,
-    warnings: (interfaces) =>
-      [...interfaces].flatMap((name) =>
-        arpWarnings(
-          name,
-          listed(() => addresses.links()),
-        ),
-      ),
+    warnings: (interfaces) => machineWarnings(interfaces, addresses),
   });
 }
 
@@ -205,6 +205,15 @@ function listed<T>(read: () => readonly T[]): readonly T[] {
     if (error instanceof NetlinkError) return [];
     throw error;
   }
+}
+
+function machineWarnings(
+  interfaces: ReadonlySet<string>,
+  addresses: LockedAddressTable,
+): readonly string[] {
+  const links = listed(() => addresses.links());
+  const arp = [...interfaces].flatMap((name) => arpWarnings(name, links));
+  return addresses.otherKeeper === undefined ? arp : [addresses.otherKeeper, ...arp];
 }
 
 function ipv4Addresses(addresses: AddressTable) {

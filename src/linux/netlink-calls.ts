@@ -45,6 +45,7 @@ interface Calls {
   readonly bind: (fd: number, address: Uint8Array, length: number) => number;
   readonly close: (fd: number) => number;
   readonly dup3: (from: number, to: number, flags: number) => number;
+  readonly flock: (fd: number, operation: number) => number;
   readonly send: (call: BufferCall) => number;
   readonly receive: (call: BufferCall) => number;
   readonly setOption: (call: OptionCall) => number;
@@ -91,6 +92,7 @@ function load(): Calls {
     bind: library.func('int bind(int, const uint8_t *, uint32_t)'),
     close: library.func('int close(int)'),
     dup3: library.func('int dup3(int, int, int)'),
+    flock: library.func('int flock(int, int)'),
     send: ({ fd, bytes, flags }) => Number(send(fd, bytes, bytes.length, flags)),
     receive: ({ fd, bytes, flags }) => Number(receive(fd, bytes, bytes.length, flags)),
     setOption: ({ fd, level, name, value }) => setsockopt(fd, level, name, value, value.length),
@@ -164,4 +166,11 @@ export function send(fd: number, bytes: Uint8Array): void {
 /** The whole length of the datagram, also of what did not fit. */
 export function receive(fd: number, buffer: Uint8Array): number {
   return check('recv', calls().receive({ fd, bytes: buffer, flags: MSG_TRUNC }));
+}
+
+const LOCK_EXCLUSIVE_NOW = 2 | 4;
+
+/** True when this descriptor now has the file to itself, until it is closed, by whatever end of the process. */
+export function lockFile(fd: number): boolean {
+  return calls().flock(fd, LOCK_EXCLUSIVE_NOW) === 0;
 }

@@ -107,7 +107,7 @@ function poolDocument({ poolEnd, waitMs }: Book): Sourced<IpPool> {
   const object = pool({
     addresses: [end, '2001:db8:7::/64'],
     placement: { mode: 'anycast', nodeFilter: 'fair', prependStep: PREPEND_STEP },
-    drain: { on: [], waitSeconds: waitMs / 1000 },
+    drain: { on: ['stop'], waitSeconds: waitMs / 1000 },
   });
   const made = poolCache.get(key) ?? { object, origin: 'pools.yaml:1', createdMs: 0 };
   poolCache.set(key, made);

@@ -438,6 +438,7 @@ const PEOPLE: readonly Fault[] = [
       const { oracle, agent } = process;
       if (oracle.book === undefined) return undefined;
       oracle.nodeDrainEndMs ??= run.clock.now() + oracle.waitMs;
+      oracle.isDrainedByPerson = true;
       agent.drain(undefined, 'a person asked');
       run.watcher.note(machine);
       run.later(someMs(run, 9000), () => undrain(run, machine, process));
@@ -485,6 +486,7 @@ function undrain(run: Simulation, machine: Machine, process: AgentProcess, name?
   const { oracle, agent } = process;
   if (name === undefined) {
     oracle.nodeDrainEndMs = undefined;
+    oracle.isDrainedByPerson = false;
     agent.undrain(undefined);
   } else {
     const target = parseClaimName(name);

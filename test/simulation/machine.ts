@@ -134,7 +134,7 @@ export class Machine {
         save: (view) => {
           const { book, claims } = oracle;
           if (clock.isDead || book === undefined) return;
-          const isNodeDrained = view.nodeDrain !== undefined;
+          const isNodeDrained = oracle.isDrainedByPerson;
           const drained = view.claimDrains.map(([claim]) => claim);
           const wallMs = view.savedAtMs;
           const text = formatSavedView(view);
@@ -230,6 +230,7 @@ export class Machine {
     const ageMs = Math.max(0, clock.wallTimeMs() - file.wallMs);
     oracle.restore(file, clock.now() - ageMs + MAX_STALE_MS);
     const over = Number.NEGATIVE_INFINITY;
+    oracle.isDrainedByPerson = file.isNodeDrained;
     if (file.isNodeDrained) oracle.nodeDrainEndMs = over;
     for (const name of file.drained) oracle.claimDrainEndMs.set(name, over);
   }

@@ -77,6 +77,8 @@ export class Oracle {
   #staleUntilMs = Number.POSITIVE_INFINITY;
   /** when the whole node is off the network, by a person's word or by the end of the process */
   nodeDrainEndMs: number | undefined;
+  /** a person's word alone, which is what a restart must remember */
+  isDrainedByPerson = false;
   readonly claimDrainEndMs = new Map<string, number>();
   hasPassword = false;
   isOver = false;

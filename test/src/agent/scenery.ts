@@ -64,7 +64,7 @@ export function pool(
     priority: 0,
     placement: DEFAULT_PLACEMENT,
     advertisements: [],
-    drain: { on: [], waitSeconds: WAIT_MS / 1000 },
+    drain: { on: ['stop'], waitSeconds: WAIT_MS / 1000 },
     notReady: 'keep',
     ...rest,
   };

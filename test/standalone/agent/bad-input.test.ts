@@ -3,10 +3,11 @@
  * keeps running. The truth about "keeps running" is the router's table.
  */
 
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { AgentStatus } from '../../../src/agent/status.ts';
+import { ControlClient } from '../../../src/control/client.ts';
 import { untilValue } from '../../support/poll.ts';
 import { heraldProgram } from '../support/herald-program.ts';
 import { skipWithoutStandalone } from '../support/require-standalone.ts';
@@ -128,7 +129,7 @@ describe('standalone: bad input', function () {
       listen: true,
     });
     await beside({ 'caller.yaml': [listening] });
-    await says(/179/, ({ warnings }) => warnings);
+    await says(/179.*ss -ltnp.*--listen-port/, ({ warnings }) => warnings);
     await lab.announces([VIP]);
     await squatter.kill();
     await untilValue(
@@ -162,9 +163,41 @@ describe('standalone: bad input', function () {
     expect(await lab.upSince()).to.equal(before);
   });
 
+  it('a second agent with another socket leaves the addresses alone and says whose they are; when the first ends it takes over', async () => {
+    const bound = { bind: { interface: 'lo' } };
+    lab.write({ 'base.yaml': [peer(), pool()], 'vip.yaml': [claim(VIP, bound)] });
+    lab.ready(true);
+    const first = lab.start();
+    await lab.announces([VIP]);
+    const socket = join(lab.node.folder, 'second.sock');
+    const second = lab.node.spawn('second', heraldProgram(), [
+      'agent',
+      ...['--source', `files:${lab.documents}`, '--node-name', 'm2', '--socket', socket],
+      ...['--state-dir', join(lab.node.folder, 'second'), '--join-check', 'none'],
+    ]);
+    const asked = () => new ControlClient(socket).status();
+    await untilValue('it says so', asked, (status) => {
+      const text = JSON.stringify(status);
+      return text.includes('another agent on this machine') && text.includes(String(first.pid));
+    });
+    expect(await lab.addressesOn('lo')).to.include(VIP);
+    await lab.announces([VIP]);
+    expect(await first.stop()).to.equal(0);
+    await untilValue(
+      'the second has it',
+      asked,
+      (status) =>
+        status.ok &&
+        status.value.claims[0]?.gates.find(({ name }) => name === 'bound')?.state === 'open',
+    );
+    expect(await second.stop()).to.equal(0);
+    expect(await lab.addressesOn('lo')).to.not.include(VIP);
+  });
+
   it('the clock is stepped by an hour, forth and back: no session, no route and no wait notices', async () => {
     const stamp = join(lab.node.folder, 'faketime');
-    const library = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1';
+    const [library = ''] = globSync('/usr/lib/*/faketime/libfaketimeMT.so.1');
+    expect(library, 'the Debian package libfaketime').to.not.equal('');
     writeFileSync(stamp, '+0');
     lab.write({
       'base.yaml': [peer(), pool()],

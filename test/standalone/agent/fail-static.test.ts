@@ -41,7 +41,7 @@ describe('standalone: the saved View', function () {
     lab.start();
     await lab.announces([VIP]);
     const { stale, faults } = await lab.status();
-    expect(stale?.sentence).to.contain('saved');
+    expect(stale?.sentence).to.contain('could not be read since');
     expect(faults.map(({ sentence }) => sentence).join()).to.match(/director/);
     const before = await lab.upSince();
     renameSync(`${lab.documents}.away`, lab.documents);
@@ -84,6 +84,26 @@ describe('standalone: the saved View', function () {
     ).to.contain('too long');
     renameSync(`${lab.documents}.away`, lab.documents);
     await lab.announces([VIP]);
+  });
+
+  it('is as old as the last good reading, not as the last change', async () => {
+    lab.write({ 'all.yaml': [peer(), pool(), claim(VIP)] });
+    lab.ready(true);
+    lab.start(['--max-stale', '5']);
+    await lab.announces([VIP]);
+    const began = performance.now();
+    await untilValue(
+      'longer than that has passed without a change',
+      () => lab.status(),
+      () => performance.now() - began > 7000,
+      { timeoutMs: 20_000, everyMs: 500 },
+    );
+    await lab.agent.kill();
+    await lab.announces([]);
+    renameSync(lab.documents, `${lab.documents}.away`);
+    lab.start(['--max-stale', '5']);
+    await lab.announces([VIP], 4000);
+    renameSync(`${lab.documents}.away`, lab.documents);
   });
 
   it('a document that turned bad while the agent was down keeps its last good form', async () => {

@@ -73,8 +73,11 @@ describe('standalone: how an agent leaves', function () {
   it('a second signal ends it at once, in the middle of the wait', async () => {
     await serving(30);
     lab.agent.signal('SIGTERM');
-    // the wait has begun when the router has seen the community
-    await lab.announces([VIP]);
+    await untilValue(
+      'the wait has begun',
+      () => lab.routes(),
+      ([route]) => route?.communities.includes('65535:0') === true,
+    );
     const started = performance.now();
     lab.agent.signal('SIGTERM');
     expect(await lab.agent.ended).to.equal(143);
@@ -97,6 +100,17 @@ describe('standalone: how an agent leaves', function () {
       () => lab.status(),
       () => true,
     );
+    const started = performance.now();
+    expect(await lab.agent.stop(20_000)).to.equal(0);
+    expect(performance.now() - started).to.be.below(5000);
+  });
+
+  it('a pool that does not drain on a stop leaves at once', async () => {
+    const drain = { on: ['exclude-label'], waitSeconds: 30 };
+    lab.write({ 'all.yaml': [peer(), pool({ drain }), claim(VIP)] });
+    lab.ready(true);
+    lab.start();
+    await lab.announces([VIP]);
     const started = performance.now();
     expect(await lab.agent.stop(20_000)).to.equal(0);
     expect(performance.now() - started).to.be.below(5000);
