@@ -1,9 +1,10 @@
 /**
- * Builds dist/: the launcher, the program as one bundle, and koffi with the native file of this platform beside it (a native
- * module cannot go into a bundle). dist/ can be copied to any machine that has Node 26.
+ * Builds dist/: the launcher, the program as a bundle (herald.mjs, and chunks/ with a part per command), and koffi with the
+ * native file of this platform beside it (a native module cannot go into a bundle). dist/ as a whole can be copied to any
+ * machine that has Node 26.
  */
 
-import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, cpSync, globSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { build, type Plugin } from 'esbuild';
 import { readPageParts } from '../src/web/page-parts.ts';
@@ -35,8 +36,12 @@ const plainBuiltins: Plugin = {
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist);
 await build({
-  entryPoints: [join(root, 'src/cli/main.ts')],
-  outfile: join(dist, 'herald.mjs'),
+  entryPoints: [{ in: join(root, 'src/cli/main.ts'), out: 'herald' }],
+  outdir: dist,
+  outExtension: { '.js': '.mjs' },
+  // a command's code is read when the command is asked for: an agent does not compile the demo
+  splitting: true,
+  chunkNames: 'chunks/[name]-[hash]',
   bundle: true,
   format: 'esm',
   platform: 'node',
@@ -58,7 +63,7 @@ await build({
 cpSync(join(root, 'src/cli/herald'), join(dist, 'herald'));
 chmodSync(join(dist, 'herald'), 0o755);
 copyKoffi();
-process.stdout.write(`dist/herald ${version}: ${kilobytes('herald.mjs')} kB bundle\n`);
+process.stdout.write(`dist/herald ${version}: ${kilobytes()} kB of code\n`);
 
 /** koffi's own script files, and the native module that npm installed for this platform; its C++ sources stay behind */
 function copyKoffi(): void {
@@ -75,6 +80,7 @@ function copyKoffi(): void {
   cpSync(join(from, native), join(to, native), { recursive: true });
 }
 
-function kilobytes(file: string): number {
-  return Math.round(statSync(join(dist, file)).size / 1000);
+function kilobytes(): number {
+  const files = globSync('{*.mjs,chunks/*.mjs}', { cwd: dist });
+  return Math.round(files.reduce((sum, file) => sum + statSync(join(dist, file)).size, 0) / 1000);
 }
