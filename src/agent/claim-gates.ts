@@ -133,7 +133,7 @@ function placedGate(claim: IpClaim, placement: Placement, { node }: View): Gate 
   return { name: 'assigned', state: 'closed', sentence, remedy };
 }
 
-function healthyGate(claim: IpClaim, view: View): Gate {
+export function healthyGate(claim: IpClaim, view: View): Gate {
   if (claim.checks.length === 0) return NO_CHECKS;
   const found = view.health.get(claim.name);
   return found === undefined

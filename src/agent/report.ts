@@ -16,7 +16,7 @@ import {
   type RouteAttributes,
 } from 'bgp-ts';
 import type { IpClaim } from '../model/ip-claim.ts';
-import { joinedGate } from './claim-gates.ts';
+import { healthyGate, joinedGate } from './claim-gates.ts';
 import type { ClaimDecision, DesiredState, PeerDecision } from './desired.ts';
 import type { Gate } from './gate.ts';
 import type { GateHistory } from './gate-history.ts';
@@ -156,7 +156,12 @@ function claimStatus(input: StatusInput, decision: ClaimDecision): ClaimStatus {
   const { subject, gates, peers } = decision;
   const { object, origin } = subject.claim;
   const { name, bind } = object;
-  const own = claimGateList(gates).map((gate) => gateStatus(input, name, gate));
+  const told = {
+    ...gates,
+    joined: lastWord(gates.joined, joinedGate(input.view)),
+    healthy: lastWord(gates.healthy, healthyGate(object, input.view)),
+  };
+  const own = claimGateList(told).map((gate) => gateStatus(input, name, gate));
   return {
     address: formatAddress(object.address),
     name,
@@ -167,6 +172,11 @@ function claimStatus(input: StatusInput, decision: ClaimDecision): ClaimStatus {
     peers: peers.map((peer) => claimPeerStatus(input, { claim: object, own, peer })),
     ...(subject.departure === undefined ? {} : { leaving: true }),
   };
+}
+
+/** One failure of three decides nothing, so nothing is decided anew; people read of it all the same. */
+function lastWord(decided: Gate, now: Gate): Gate {
+  return now.state === decided.state ? now : decided;
 }
 
 function claimPeerStatus(

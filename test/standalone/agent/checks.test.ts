@@ -1,0 +1,209 @@
+/**
+ * Checks of claims and the join check as whole programs: what is asked is real (a file, a port, a command, a TLS server), what is
+ * judged is BIRD's table and the wire. Rows of failures are counted by the agent's own word on how long the row is, never by time.
+ */
+
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { startCapture } from '../../support/capture.ts';
+import { untilValue } from '../../support/poll.ts';
+import { type Running, run } from '../../support/process.ts';
+import { createAuthority } from '../support/certificates.ts';
+import { skipWithoutStandalone } from '../support/require-standalone.ts';
+import { AgentLab, claim, NODE_ADDRESS, peer, pool } from './agent-lab.ts';
+
+const VIP = '198.51.100.10';
+const OTHER = '198.51.100.11';
+const PORT = 6443;
+const ROUNDS = 10;
+/** long beside the time from the agent's word to the file: within it the row must be ended */
+const CHECK_SECONDS = 0.4;
+
+describe('standalone: checks', function () {
+  this.timeout(90_000);
+  let lab: AgentLab;
+  let server: Running | undefined;
+  let servers = 0;
+
+  before(async function () {
+    skipWithoutStandalone(this);
+    lab = await AgentLab.create('checks');
+  });
+  afterEach(async () => {
+    await server?.kill();
+    server = undefined;
+    await lab?.reset();
+  });
+  after(async () => await lab?.destroy());
+
+  const okFile = () => join(lab.node.folder, 'ok');
+  const passing = (isPassing: boolean, path = okFile()) =>
+    isPassing ? writeFileSync(path, '') : rmSync(path, { force: true });
+
+  const fileCheck = () => ({
+    checks: [
+      {
+        file: { path: okFile() },
+        intervalSeconds: CHECK_SECONDS,
+        successes: 2,
+        failures: 3,
+      },
+    ],
+  });
+
+  async function gate(address: string, name: string) {
+    const { claims } = await lab.status();
+    return claims.find((one) => one.address === address)?.gates.find((one) => one.name === name);
+  }
+
+  async function untilGate(address: string, name: string, sentence: RegExp): Promise<void> {
+    await untilValue(
+      `${name} of ${address} says ${sentence}`,
+      () => gate(address, name),
+      (found) => sentence.test(found?.sentence ?? ''),
+      { everyMs: 5 },
+    );
+  }
+
+  async function untilJoined(sentence: RegExp): Promise<void> {
+    const read = async () => (await lab.status()).joined.sentence;
+    const says = (text: string) => sentence.test(text);
+    await untilValue(`the join check says ${sentence}`, read, says, { everyMs: 5 });
+  }
+
+  /** UPDATE messages of the agent while something happens */
+  async function updatesDuring(what: () => Promise<void>): Promise<number> {
+    const capture = await startCapture(lab.routerHost, lab.routerDevice);
+    await what();
+    const frames = await capture.frames(`bgp.type == 2 && ip.src == ${NODE_ADDRESS}`, ['bgp.type']);
+    await capture.stop();
+    return frames.length;
+  }
+
+  /** a TLS and a plain server on every address of the node */
+  async function serve(): Promise<{ readonly certificate: string }> {
+    servers += 1;
+    const authority = await createAuthority(lab.node.folder, `ca${servers}`);
+    const pair = await authority.issue('api', ['127.0.0.1']);
+    startServer(pair);
+    return pair;
+  }
+
+  function startServer({ certificate, key }: { certificate: string; key: string }): void {
+    const main = join(import.meta.dirname, '../support/stand-in-main.ts');
+    const unready = join(lab.node.folder, 'unready');
+    const args = [main, 'm1', String(PORT), certificate, key, unready];
+    server = lab.node.spawn(`server-${servers}`, process.execPath, args);
+  }
+
+  it(`a claim's check: two failures of three, ${ROUNDS} times, and not one UPDATE; three withdraw; two passes bring it back`, async () => {
+    lab.write({ 'all.yaml': [peer(), pool(), claim(VIP, fileCheck()), claim(OTHER)] });
+    passing(true);
+    lab.ready(true);
+    lab.start();
+    await lab.announces([VIP, OTHER]);
+    const since = await lab.upSince();
+    const updates = await updatesDuring(async () => {
+      for (let round = 0; round < ROUNDS; round += 1) {
+        passing(false);
+        await untilGate(VIP, 'healthy', /\(2 of 3 failures/);
+        passing(true);
+        await untilGate(VIP, 'healthy', /exists(?!.*failures)/);
+      }
+    });
+    expect(updates).to.equal(0);
+    passing(false);
+    await lab.announces([OTHER]);
+    expect((await gate(VIP, 'healthy'))?.state).to.equal('closed');
+    passing(true);
+    await untilGate(VIP, 'healthy', /\(1 of 2 successes/);
+    await lab.announces([OTHER]);
+    await lab.announces([VIP, OTHER]);
+    expect(await lab.upSince()).to.equal(since);
+  });
+
+  it('a check that asks the very address of its claim: bound before it passes, and while it fails', async () => {
+    const check = { tcp: { host: VIP, port: PORT }, intervalSeconds: 0.1, failures: 2 };
+    lab.write({
+      'all.yaml': [peer(), pool(), claim(VIP, { bind: { interface: 'lo' }, checks: [check] })],
+    });
+    lab.ready(true);
+    lab.start();
+    await lab.holds('lo', VIP);
+    await untilGate(VIP, 'healthy', /refused/i);
+    await lab.announces([]);
+    await serve();
+    await lab.announces([VIP]);
+    await server?.kill();
+    await lab.announces([]);
+    expect(await lab.addressesOn('lo')).to.include(VIP);
+    await serve();
+    await lab.announces([VIP]);
+    expect(await lab.addressesOn('lo')).to.include(VIP);
+  });
+
+  function write(): void {
+    lab.write({ 'all.yaml': [peer(), pool(), claim(VIP)] });
+  }
+
+  it('joins by tcp://, and leaves when the port closes', async () => {
+    write();
+    lab.start(['--join-check', `tcp://127.0.0.1:${PORT}`]);
+    await lab.established();
+    await untilJoined(/refused/i);
+    await lab.announces([]);
+    await serve();
+    await lab.announces([VIP]);
+    await server?.kill();
+    await lab.announces([]);
+  });
+
+  it('joins by exec:, and leaves when the command says so', async () => {
+    write();
+    const path = join(lab.node.folder, 'joined');
+    lab.start(['--join-check', `exec:/usr/bin/test -e ${path}`]);
+    await lab.established();
+    await untilJoined(/status 1/);
+    await lab.announces([]);
+    passing(true, path);
+    await lab.announces([VIP]);
+    passing(false, path);
+    await lab.announces([]);
+  });
+
+  it('joins by https:// with --join-pin, and never by another certificate of the same name', async () => {
+    write();
+    const { certificate } = await serve();
+    const fingerprint = ['x509', '-in', certificate, '-noout', '-fingerprint', '-sha256'];
+    const { stdout } = await run('openssl', fingerprint);
+    const pin = stdout.trim().split('=')[1] ?? '';
+    const flags = ['--join-check', `https://127.0.0.1:${PORT}/readyz`, '--join-pin', pin];
+    lab.start(flags);
+    await lab.announces([VIP]);
+    await server?.kill();
+    await lab.announces([]);
+    await serve();
+    await untilJoined(/certificate|pin/i);
+    await lab.announces([]);
+  });
+
+  it(`the join check: two failures of three, ${ROUNDS} times, and not one UPDATE; the third withdraws`, async () => {
+    write();
+    lab.ready(true);
+    const counts = ['--join-failures', '3', '--join-successes', '1'];
+    lab.start([...counts, '--join-interval', String(CHECK_SECONDS)]);
+    await lab.announces([VIP]);
+    const updates = await updatesDuring(async () => {
+      for (let round = 0; round < ROUNDS; round += 1) {
+        lab.ready(false);
+        await untilJoined(/\(2 of 3 failures/);
+        lab.ready(true);
+        await untilJoined(/exists(?!.*failures)/);
+      }
+    });
+    expect(updates).to.equal(0);
+    lab.ready(false);
+    await lab.announces([]);
+  });
+});
