@@ -3,6 +3,9 @@
 import type { Log } from '../log/log.ts';
 import type { DocumentFault, Documents } from '../model/documents.ts';
 
+/** a generator gone mad refuses thousands at once: the log is not the place for all of them */
+const MAX_TOLD = 100;
+
 /** tells a fault that was told before from a new one */
 export function faultKey({ file, line, sentence }: DocumentFault): string {
   return `${file}:${line} ${sentence}`;
@@ -12,12 +15,21 @@ export function logDocuments(log: Log, documents: Documents, known: ReadonlySet<
   const { peers, pools, claims, faults } = documents;
   const counts = { peers: peers.length, pools: pools.length, claims: claims.length };
   log.info('documents.loaded', { ...counts, refused: faults.length }, 'documents read');
-  for (const fault of faults.filter((one) => !known.has(faultKey(one)))) {
+  const fresh = faults.filter((one) => !known.has(faultKey(one)));
+  for (const fault of fresh.slice(0, MAX_TOLD)) {
     const { file, line, subject, sentence, keepsLastGood } = fault;
     log.warn(
       'documents.refused',
       { file, line, subject, reason: sentence, keepsLastGood },
       'refused',
+    );
+  }
+  const untold = fresh.length - MAX_TOLD;
+  if (untold > 0) {
+    log.warn(
+      'documents.refused',
+      { count: untold },
+      'as many more refused; herald status has them',
     );
   }
 }

@@ -1,13 +1,15 @@
 /**
  * Reads the documents of a directory, and again only what has changed: a file whose inode, size and times are the same is not
- * opened, a piece of a file whose text is the same is not parsed. Synchronous on purpose: a reading is of one moment, and these
- * are small local files; the largest case (10,000 documents in one file) is a few milliseconds after the first time.
+ * opened, a piece of a file whose text is the same is not parsed. All files are read in one go, so that a reading is of one moment; while
+ * they are parsed the event loop has its turn, since no mass of documents may keep a session waiting. Known ones cost nearly
+ * nothing: the largest case (10,000 documents in one file) is a few milliseconds after the first time.
  *
  * Symbolic links are followed, so the swap of a ConfigMap mount (`..data`) shows as files with other inodes.
  */
 
 import { type BigIntStats, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { findLine } from './find-line.ts';
 import { type DocumentResult, readPiece } from './read-document.ts';
 import { contentLine, splitDocuments } from './split-documents.ts';
@@ -32,6 +34,11 @@ interface KnownFile {
   readonly pieces: ReadonlyMap<string, ReadPiece>;
 }
 
+interface UnreadFile {
+  readonly signature: string;
+  readonly text: string;
+}
+
 /** the documents of a piece, with lines from the piece's own start */
 interface ReadPiece {
   readonly documents: readonly LocatedDocument[];
@@ -39,7 +46,12 @@ interface ReadPiece {
   readonly hasUnknownLines: boolean;
 }
 
-const MAX_FILE_BYTES = 64 * 1024 * 1024;
+/** a hundred thousand documents */
+const MAX_FILE_BYTES = 16 * 1024 * 1024;
+/** one document is parsed without a pause: a second, at this size; a List of ten thousand claims has a third of it */
+const MAX_DOCUMENT_LENGTH = 4 * 1024 * 1024;
+/** so long the event loop may wait for us */
+const TURN_MS = 10;
 const NO_PIECES: ReadonlyMap<string, ReadPiece> = new Map();
 
 export class DirectoryReader {
@@ -62,11 +74,18 @@ export class DirectoryReader {
   async read(changed?: ReadonlySet<string>): Promise<DirectoryReading> {
     const names = this.#names();
     if (!Array.isArray(names)) return { ok: false, sentence: names };
-    const files = new Map<string, KnownFile>();
-    for (const name of names) {
+    const found = names.map((name) => {
       const known = this.#files.get(name);
       const isKept = known !== undefined && changed !== undefined && !changed.has(name);
-      files.set(name, isKept ? known : await this.#file(name, known));
+      return { name, known, look: isKept ? known : this.#look(name, known) };
+    });
+    const files = new Map<string, KnownFile>();
+    for (const { name, known, look } of found) {
+      const { signature: mark } = look;
+      const pieces = known?.pieces ?? NO_PIECES;
+      const file =
+        'text' in look ? { signature: mark, ...(await readFile(name, look.text, pieces)) } : look;
+      files.set(name, file);
     }
     this.#files = files;
     return { ok: true, files: [...files.values()].map(({ reading }) => reading) };
@@ -89,21 +108,20 @@ export class DirectoryReader {
     }
   }
 
-  async #file(name: string, known: KnownFile | undefined): Promise<KnownFile> {
+  /** What there is to parse, or what is known without. */
+  #look(name: string, known: KnownFile | undefined): KnownFile | UnreadFile {
     const stat = this.#stat(name);
     const mark = signature(stat);
     if (known?.signature === mark) return known;
     const text = typeof stat === 'string' ? { sentence: stat } : this.#text(name, stat);
-    if (typeof text !== 'string') {
-      const reading = { ok: false, name, sentence: text.sentence } as const;
-      return { signature: mark, reading, pieces: known?.pieces ?? NO_PIECES };
-    }
-    return { signature: mark, ...(await readFile(name, text, known?.pieces ?? NO_PIECES)) };
+    if (typeof text === 'string') return { signature: mark, text };
+    const reading = { ok: false, name, sentence: text.sentence } as const;
+    return { signature: mark, reading, pieces: known?.pieces ?? NO_PIECES };
   }
 
   #text(name: string, stat: BigIntStats): string | { readonly sentence: string } {
     if (!stat.isFile()) return { sentence: 'this is not a file; move it elsewhere' };
-    if (stat.size > MAX_FILE_BYTES) return { sentence: 'the file is larger than 64 MB; split it' };
+    if (stat.size > MAX_FILE_BYTES) return { sentence: 'the file is larger than 16 MB; split it' };
     // what an editor leaves for a moment while it saves must not remove anything
     if (stat.size === 0n) return { sentence: 'the file is empty; delete it if that is meant' };
     try {
@@ -123,7 +141,12 @@ async function readFile(
 ): Promise<Omit<KnownFile, 'signature'>> {
   const pieces = new Map<string, ReadPiece>();
   const documents: LocatedDocument[] = [];
+  let turnMs = performance.now();
   for (const piece of splitDocuments(text)) {
+    if (performance.now() - turnMs > TURN_MS) {
+      await setImmediate();
+      turnMs = performance.now();
+    }
     let read = pieces.get(piece.text) ?? known.get(piece.text) ?? readOnce(piece.text);
     if (read.hasUnknownLines) read = await withLines(piece.text, read);
     pieces.set(piece.text, read);
@@ -134,7 +157,18 @@ async function readFile(
   return { reading: { ok: true, name, documents }, pieces };
 }
 
+const TOO_LONG: ReadPiece = {
+  documents: [
+    {
+      result: { ok: false, sentence: 'a document is larger than 4 MB; split it', path: [] },
+      line: 0,
+    },
+  ],
+  hasUnknownLines: false,
+};
+
 function readOnce(text: string): ReadPiece {
+  if (text.length > MAX_DOCUMENT_LENGTH) return TOO_LONG;
   const start = contentLine(text);
   const results = readPiece(text);
   const documents = results.map((result) => {

@@ -442,4 +442,27 @@ describe('FilesSource', () => {
     );
     expect(after.claims.filter(({ object }) => !before.has(object))).to.have.length(1);
   }).timeout(20_000);
+
+  it('gives the event loop its turn while it parses many', async () => {
+    const texts = Array.from({ length: 10_000 }, (_, i) => claim(`10.${i >> 8}.${i & 255}.1`));
+    writeFileSync(join(directory, 'a.yaml'), texts.join('---\n'));
+    const startedMs = performance.now();
+    let turns = 0;
+    const ticking = setInterval(() => {
+      turns += 1;
+    }, 1);
+    const watched = await start();
+    clearInterval(ticking);
+    expect(watched.now.claims).to.have.length(10_000);
+    // every 10 ms it means to; a busy machine may need longer
+    expect(turns).to.be.above((performance.now() - startedMs) / 50);
+  }).timeout(20_000);
+
+  it('refuses one document that is too large, and takes those beside it', async () => {
+    const large = `${HEAD}kind: IPClaim\nmetadata: {name: 192.0.2.9}\nspec: {node: ${'x'.repeat(5e6)}}\n`;
+    writeFileSync(join(directory, 'a.yaml'), `${large}---\n${claim('192.0.2.1')}`);
+    const { now } = await start();
+    expect(sentences(now)).to.deep.equal(['a document is larger than 4 MB; split it']);
+    expect(now.claims.map(({ object }) => object.name)).to.deep.equal(['192.0.2.1']);
+  });
 });
