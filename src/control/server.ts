@@ -15,6 +15,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type Address, parseAddress } from 'bgp-ts';
 import type { AgentStatus, DrainAnswer } from '../agent/status.ts';
 import { takeSocket } from './socket-file.ts';
+import { StatusDesk } from './status-desk.ts';
 import { Watchers } from './watchers.ts';
 
 export interface ControlServerOptions {
@@ -38,12 +39,14 @@ const MAX_CONNECTIONS = 32;
 const MAX_BODY = 4096;
 const MAX_REASON = 200;
 const REQUEST_TIMEOUT_MS = 5000;
+const READ_TIMEOUT_MS = 10_000;
 const DEFAULT_REASON = 'asked for by a person';
 
 export class ControlServer {
   readonly #options: ControlServerOptions;
   readonly #server: Server;
   readonly #watchers: Watchers;
+  readonly #desk: StatusDesk<Buffer>;
   #release: () => Promise<void> = async () => {};
 
   constructor(options: ControlServerOptions) {
@@ -54,6 +57,7 @@ export class ControlServer {
       subscribe,
       ...(patienceMs === undefined ? {} : { patienceMs }),
     });
+    this.#desk = new StatusDesk(() => bytesOf(status()));
     this.#server = createServer({
       requestTimeout: REQUEST_TIMEOUT_MS,
       headersTimeout: REQUEST_TIMEOUT_MS,
@@ -106,7 +110,9 @@ export class ControlServer {
   #serve(what: Route['what'], request: IncomingMessage, response: ServerResponse): void {
     switch (what) {
       case 'status':
-        sendJson(response, 200, this.#options.status());
+        // whoever does not read shall not keep a place for ever
+        response.setTimeout(READ_TIMEOUT_MS, () => response.destroy());
+        this.#desk.ask((bytes) => sendBytes(response, 200, bytes));
         break;
       case 'identity': {
         const { pid, version, node } = this.#options.status();
@@ -114,6 +120,7 @@ export class ControlServer {
         break;
       }
       case 'watch':
+        response.setTimeout(0);
         response.writeHead(200, { 'content-type': 'application/x-ndjson' });
         this.#watchers.add(response);
         break;
@@ -166,10 +173,17 @@ function no(sentence: string): DrainAnswer {
 }
 
 function sendJson(response: ServerResponse, status: number, value: unknown): void {
-  const text = `${JSON.stringify(value)}\n`;
-  const length = Buffer.byteLength(text);
+  sendBytes(response, status, bytesOf(value));
+}
+
+function bytesOf(value: unknown): Buffer {
+  return Buffer.from(`${JSON.stringify(value)}\n`);
+}
+
+function sendBytes(response: ServerResponse, status: number, bytes: Buffer): void {
+  const length = bytes.length;
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': length });
-  response.end(text);
+  response.end(bytes);
 }
 
 interface Order {

@@ -26,6 +26,7 @@ class Rig {
   readonly listeners = new Set<() => void>();
   current: AgentStatus = sampleStatus();
   built = 0;
+  buildMs = 0;
   answer: DrainAnswer = { ok: true, sentence: 'draining' };
   readonly server: ControlServer;
 
@@ -41,6 +42,7 @@ class Rig {
       watchPatienceMs,
       status: () => {
         this.built += 1;
+        for (const startMs = performance.now(); performance.now() - startMs < this.buildMs; );
         return this.current;
       },
       subscribe: (onChange) => {
@@ -235,6 +237,16 @@ describe('ControlServer', () => {
     it('the status', async () => {
       const rig = await serve();
       expect(await client.status()).to.deep.equal({ ok: true, value: rig.current });
+    });
+
+    it('the status to many at once: built for all who wait together, and not all of the time', async () => {
+      const rig = await serve();
+      rig.buildMs = 50;
+      const startedMs = performance.now();
+      const asked = Array.from({ length: 20 }, () => raw(path, { path: '/status' }));
+      for (const { status } of await Promise.all(asked)) expect(status).to.equal(200);
+      expect(rig.built).to.be.below(10);
+      expect(rig.built * 50).to.be.below((performance.now() - startedMs) * 0.8 + 50);
     });
 
     it('drain and undrain, of an address or the node', async () => {

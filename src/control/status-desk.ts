@@ -1,0 +1,34 @@
+/**
+ * The status for those who ask once. Ten thousand claims make megabytes and take a good part of a second to build, in which no
+ * session gets a keepalive: so it is built once for all who wait, after they asked, and never during more than half of the time,
+ * however many ask.
+ */
+
+export class StatusDesk<T> {
+  readonly #build: () => T;
+  readonly #waiting: ((built: T) => void)[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #notBeforeMs = 0;
+
+  constructor(build: () => T) {
+    this.#build = build;
+  }
+
+  /** `serve` is called with what was built after this call, maybe within it */
+  ask(serve: (built: T) => void): void {
+    this.#waiting.push(serve);
+    const waitMs = this.#notBeforeMs - performance.now();
+    if (waitMs <= 0) this.#serve();
+    else this.#timer ??= setTimeout(() => this.#serve(), waitMs);
+  }
+
+  #serve(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const startedMs = performance.now();
+    const built = this.#build();
+    const endedMs = performance.now();
+    this.#notBeforeMs = endedMs + (endedMs - startedMs);
+    for (const serve of this.#waiting.splice(0)) serve(built);
+  }
+}
