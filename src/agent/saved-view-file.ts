@@ -3,7 +3,7 @@
  * to save is told and nothing more: routes matter more than the memory of them.
  */
 
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Log } from '../log/log.ts';
 import type { ViewStore } from './agent.ts';
@@ -41,7 +41,7 @@ export class SavedViewFile implements ViewStore {
   save(view: SavedView): void {
     const temporary = `${this.#path}.new`;
     try {
-      mkdirSync(dirname(this.#path), { recursive: true, mode: 0o755 });
+      makeFolder(dirname(this.#path));
       // documents hold no secrets, but who serves what is nobody's business either
       writeFileSync(temporary, formatSavedView(view), { mode: 0o600, flush: true });
       renameSync(temporary, this.#path);
@@ -53,6 +53,14 @@ export class SavedViewFile implements ViewStore {
   #tell(message: string, error: unknown): void {
     this.#log.warn('state.save', { file: this.#path, code: codeOf(error) }, message);
   }
+}
+
+/** Node's own recursive mkdir never returns where a file system says ENOENT below a folder that exists (/proc, automounts). */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  const above = dirname(path);
+  if (above !== path) makeFolder(above);
+  mkdirSync(path, { mode: 0o755 });
 }
 
 function codeOf(error: unknown): string {

@@ -75,6 +75,20 @@ describe('standalone: the surroundings of an agent', function () {
     expect(lab.agent.log()).to.not.contain('Debugger');
   });
 
+  it('there is no place for its state: it says so, and serves', async () => {
+    documents();
+    lab.start(['--state-dir', '/proc/herald']);
+    await lab.announces([VIP]);
+    await untilValue(
+      'the agent says so',
+      async () => lab.agent.log(),
+      (log) => log.includes('the View was not saved'),
+      { timeoutMs: 5000 },
+    );
+    await talk(1);
+    expect(await lab.agent.stop()).to.equal(0);
+  });
+
   it('whoever read its log goes away', async () => {
     const agent = await serving('pipe');
     const since = await lab.upSince();
