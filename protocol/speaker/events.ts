@@ -115,6 +115,8 @@ export interface PeerStatus {
   readonly remote?: Endpoint;
   readonly routesAdvertised: Readonly<Record<Family, number>>;
   readonly routesPending: number;
+  /** all that is wanted has been handed to the kernel; `routesPending` is 0 a moment earlier, when the octets are made */
+  readonly isSynced: boolean;
   /** routes of the neighbour that we hold; 0 unless the settings keep them */
   readonly routesHeld: number;
   readonly lastError?: string;

@@ -153,6 +153,7 @@ export class PeerDriver {
       ...(connection === undefined ? {} : { local: connection.local, remote: connection.remote }),
       routesAdvertised: this.#routes.advertised,
       routesPending: this.#routes.pendingCount,
+      isSynced: this.#routes.hasToldAll,
       ...(this.#lastError === undefined ? {} : { lastError: this.#lastError }),
       routesHeld: this.#received.routeCount,
       counters: this.#tally.counters(

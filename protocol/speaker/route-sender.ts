@@ -156,6 +156,11 @@ export class RouteSender {
     return this.#rib.pendingCount;
   }
 
+  /** false from a change to the `routes-synced` that ends it, also while no session is up */
+  get hasToldAll(): boolean {
+    return !this.#isNews;
+  }
+
   get refused(): readonly RefusedRoute[] {
     return this.#rib.refused();
   }

@@ -22,6 +22,6 @@ export function flushed(
   });
 }
 
-function isBehind({ state, routesPending }: PeerStatus): boolean {
-  return state === 'established' && routesPending > 0;
+function isBehind({ state, isSynced }: PeerStatus): boolean {
+  return state === 'established' && !isSynced;
 }

@@ -76,7 +76,8 @@ export class Machine {
   process: AgentProcess | undefined;
   stateFile: StateFile | undefined;
   password: string | undefined;
-  #thawedMs = Number.NEGATIVE_INFINITY;
+  /** when it was woken last */
+  thawedMs = Number.NEGATIVE_INFINITY;
   wallOffsetMs = 0;
   isFrozen = false;
   /** counts what may keep a process from doing its work in time */
@@ -177,7 +178,7 @@ export class Machine {
     const delivery = process.clock.startTimer(delayMs, () => {
       process.deliveries.splice(process.deliveries.indexOf(delivery), 1);
       // what became due by time alone while it was frozen comes first, so that the oracle knows the order
-      if (this.options.clock.now() < this.#thawedMs + AFTER_THAW_MS) {
+      if (this.options.clock.now() < this.thawedMs + AFTER_THAW_MS) {
         this.show(book, AFTER_THAW_MS);
         return;
       }
@@ -200,7 +201,7 @@ export class Machine {
   }
 
   thaw(): void {
-    this.#thawedMs = this.options.clock.now();
+    this.thawedMs = this.options.clock.now();
     this.isFrozen = false;
     this.process?.clock.thaw();
   }

@@ -68,6 +68,8 @@ export interface WatcherOptions {
 
 const IN_TIME_MS = 100;
 const PEACE_MS = 8000;
+/** from a thaw until addresses are off: a second for neighbours that do not read, and some */
+const AWAKE_MS = 2000;
 const MOST_OF_A_KIND = 5;
 const MEMORY_MS = 120_000;
 
@@ -277,6 +279,8 @@ export class Watcher {
       this.violate('foreign-untouched', `${machine.name}: ${[...others]} for ${[...wanted]}`);
     }
     if (process === undefined || machine.isFrozen || nowMs - process.startedMs < PEACE_MS) return;
+    // it could do nothing before, and first its neighbours are told
+    if (nowMs - machine.thawedMs < AWAKE_MS) return;
     for (const name of ours) {
       const wish = this.#bindSince.get(`${machine.name} ${name}`);
       if (wish?.isWanted === true || nowMs - (wish?.sinceMs ?? 0) <= PEACE_MS) continue;

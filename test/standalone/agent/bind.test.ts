@@ -1,8 +1,10 @@
 /** Addresses on interfaces: there before the route, gone after it, put back, and never anybody else's. */
 
 import { expect } from 'chai';
+import { startCapture } from '../../support/capture.ts';
 import { untilValue } from '../../support/poll.ts';
 import { skipWithoutStandalone } from '../support/require-standalone.ts';
+import { AddressMonitor } from './address-monitor.ts';
 import { AgentLab, claim, NODE_ADDRESS, peer, pool } from './agent-lab.ts';
 
 const VIP = '198.51.100.10';
@@ -38,15 +40,55 @@ describe('standalone: bound addresses', function () {
     expect(await lab.upSince()).to.equal(before);
   });
 
+  it('the kernel has the address before the UPDATE with its NLRI leaves, and until after the withdrawal', async () => {
+    const capture = await startCapture(lab.routerHost, lab.routerDevice);
+    const monitor = await AddressMonitor.start(lab.node);
+    lab.write({ 'all.yaml': [peer(), pool()] });
+    lab.ready(true);
+    lab.start();
+    await lab.established();
+    for (let round = 0; round < 5; round += 1) {
+      lab.write({ 'claim.yaml': [claim(VIP, { bind: { interface: 'lo' } })] });
+      await lab.announces([VIP]);
+      lab.remove('claim.yaml');
+      await lab.announces([]);
+      await lab.holdsNot('lo', VIP);
+    }
+    const frames = await capture.frames(`bgp.type == 2 && ip.src == ${NODE_ADDRESS}`, [
+      'frame.time_epoch',
+      'bgp.nlri_prefix',
+      'bgp.withdrawn_prefix',
+    ]);
+    await capture.stop();
+    await monitor.stop();
+    const said = frames.flatMap((frame) => {
+      const at = Number(frame['frame.time_epoch']);
+      if (frame['bgp.nlri_prefix'].includes(VIP)) return [{ kind: 'announced', at }];
+      return frame['bgp.withdrawn_prefix'].includes(VIP) ? [{ kind: 'withdrawn', at }] : [];
+    });
+    const both = [...said, ...monitor.changes(VIP)].toSorted((a, b) => a.at - b.at);
+    const order = ['added', 'announced', 'withdrawn', 'removed'];
+    expect(
+      both.map(({ kind }) => kind),
+      JSON.stringify(both),
+    ).to.deep.equal(Array.from({ length: 5 }, () => order).flat());
+  });
+
   it('removed by hand: back within a second, and the route never went', async () => {
     lab.write({ 'all.yaml': [peer(), pool(), claim(VIP, { bind: { interface: 'lo' } })] });
     lab.ready(true);
     lab.start();
     await lab.announces([VIP]);
+    const capture = await startCapture(lab.routerHost, lab.routerDevice);
     for (let round = 0; round < 5; round += 1) {
       await lab.node.ip(`address delete ${VIP}/32 dev lo`);
       await lab.holds('lo', VIP, 1000);
     }
+    const updates = await capture.frames(`bgp.type == 2 && ip.src == ${NODE_ADDRESS}`, [
+      'bgp.type',
+    ]);
+    await capture.stop();
+    expect(updates).to.deep.equal([]);
     await lab.announces([VIP]);
   });
 

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { startCapture } from '../../support/capture.ts';
 import { untilValue } from '../../support/poll.ts';
 import { skipWithoutStandalone } from '../support/require-standalone.ts';
+import { AddressMonitor } from './address-monitor.ts';
 import { AgentLab, claim, peer, pool } from './agent-lab.ts';
 
 const VIP = '198.51.100.10';
@@ -36,6 +37,7 @@ describe('standalone: how an agent leaves', function () {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     it(`${signal}: GRACEFUL_SHUTDOWN, wait, withdraw, unbind, Cease with a text, exit 0, in that order`, async () => {
       const capture = await startCapture(lab.routerHost, lab.routerDevice);
+      const monitor = await AddressMonitor.start(lab.node);
       await serving(1);
       lab.agent.signal(signal);
       const status = await lab.agent.ended;
@@ -51,6 +53,7 @@ describe('standalone: how an agent leaves', function () {
       ] as const;
       const frames = await capture.frames('bgp.type == 2 || bgp.type == 3', [...fields]);
       await capture.stop();
+      await monitor.stop();
       const said = frames.map((frame) => ({
         at: Number(frame['frame.time_epoch']),
         isShutdown: frame['bgp.update.path_attribute.community_wellknown'].length > 0,
@@ -63,6 +66,11 @@ describe('standalone: how an agent leaves', function () {
       const ceased = said.findIndex(({ isCease }) => isCease);
       expect([marked, withdrawn, ceased], JSON.stringify(frames)).to.satisfy(
         ([a = -1, b = -1, c = -1]: number[]) => a >= 0 && a < b && b <= c,
+      );
+      const unbound = monitor.changes(VIP).findLast(({ kind }) => kind === 'removed');
+      expect(unbound?.at, 'off the interface').to.be.within(
+        said[withdrawn]?.at ?? Number.NaN,
+        said[ceased]?.at ?? Number.NaN,
       );
       const waited = (said[withdrawn]?.at ?? 0) - (said[marked]?.at ?? 0);
       expect(waited).to.be.within(0.9, 1.6);

@@ -1,0 +1,59 @@
+/**
+ * `ip -ts monitor address` beside a capture: when the kernel had an address and when it had it no more, on the clock that also stamps
+ * the frames. Its stamps are taken when `ip` reads the kernel's message, so it runs before every ordinary process.
+ */
+
+import type { Host } from '../../support/netns.ts';
+import { untilValue } from '../../support/poll.ts';
+import type { Running } from '../../support/process.ts';
+
+export type AddressChange = {
+  readonly kind: 'added' | 'removed';
+  /** seconds since 1970, like a capture's frame.time_epoch */
+  readonly at: number;
+};
+
+const MARKER = '203.0.113.254';
+const FIRST =
+  'chrt -f 50 true 2>/dev/null && exec chrt -f 50 ip -ts monitor address; exec ip -ts monitor address';
+let monitors = 0;
+
+export class AddressMonitor {
+  readonly #process: Running;
+
+  private constructor(process: Running) {
+    this.#process = process;
+  }
+
+  /** Returns when it has seen a change, so that it misses none from now on. */
+  static async start(host: Host): Promise<AddressMonitor> {
+    monitors += 1;
+    const env = { TZ: 'UTC' };
+    const process = host.spawn(`addresses-${monitors}`, 'sh', ['-c', FIRST], { env });
+    const made = new AddressMonitor(process);
+    await untilValue(
+      'the monitor sees its marker',
+      async () => {
+        await host.ip(`address add ${MARKER}/32 dev lo`, `address delete ${MARKER}/32 dev lo`);
+        return made.changes(MARKER);
+      },
+      (changes) => changes.some(({ kind }) => kind === 'removed'),
+    );
+    return made;
+  }
+
+  changes(address: string): readonly AddressChange[] {
+    const lines = this.#process.log().split('\n');
+    return lines.flatMap((line) => {
+      const [, stamp, deleted] = /^\[([^\]]+)\] (Deleted )?/.exec(line) ?? [];
+      if (stamp === undefined || !line.includes(` ${address}/`)) return [];
+      const [seconds = '', fraction = '0'] = stamp.split('.');
+      const at = Date.parse(`${seconds}Z`) / 1000 + Number(`0.${fraction}`);
+      return [{ kind: deleted === undefined ? ('added' as const) : ('removed' as const), at }];
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.#process.kill();
+  }
+}
