@@ -6,6 +6,8 @@ import type { Form } from '../../simulation/far-router.ts';
 import { Simulation } from '../../simulation/simulation.ts';
 import { address } from './scenery.ts';
 
+/** connectRetrySeconds of the simulation's peers */
+const RETRY_MS = 1000;
 const PLAIN = { mode: 'anycast', hasCheck: false } as const;
 
 class Bench {
@@ -242,15 +244,42 @@ describe('the agent', () => {
     expect(bench.ours()).to.deep.equal(['lo']);
   });
 
-  it('waits for an interface, announces when it comes, and withdraws when it goes', async () => {
-    const page = claimPage(1, { ...PLAIN, bind: 'eth1' });
+  for (const [words, waitMs] of [
+    ['30 s', 30_000],
+    ['10 minutes', 600_000],
+  ] as const) {
+    it(`waits ${words} for an interface, announces when it comes, and withdraws when it goes`, async () => {
+      const page = claimPage(1, { ...PLAIN, bind: 'eth1' });
+      const bench = await Bench.with(page, claimPage(2, PLAIN));
+      expect(bench.form(page)).to.equal('plain');
+      bench.machine.kernel.removeLink('eth1');
+      await bench.run.pass(100);
+      expect(bench.form(page)).to.equal('none');
+      expect(await bench.watch(page, waitMs)).to.deep.equal(['none']);
+      expect(bench.form(claimPage(2))).to.equal('plain');
+      bench.machine.kernel.addLink('eth1');
+      await bench.run.pass(100);
+      expect(bench.form(page)).to.equal('plain');
+      expect(bench.established()).to.equal(1);
+    });
+  }
+
+  it('a router that comes 5 minutes after the agent has the routes within the connect-retry time', async () => {
+    const page = claimPage(1, PLAIN);
     const bench = await Bench.with(page);
-    bench.machine.kernel.removeLink('eth1');
-    await bench.run.pass(100);
-    expect(bench.form(page)).to.equal('none');
-    await bench.run.pass(30_000);
-    bench.machine.kernel.addLink('eth1');
-    await bench.run.pass(100);
+    bench.machine.kill();
+    bench.router.crash();
+    bench.run.boot(bench.machine);
+    await bench.run.pass(300_000);
+    expect(bench.established()).to.equal(0);
+    bench.router.start();
+    bench.run.rewire();
+    const startedMs = bench.run.clock.now();
+    while (bench.form(page) === 'none' && bench.run.clock.now() - startedMs < RETRY_MS + 1000) {
+      await bench.run.pass(50);
+    }
     expect(bench.form(page)).to.equal('plain');
+    // jitter takes from the time and never adds to it; the rest is the handshake
+    expect(bench.run.clock.now() - startedMs).to.be.at.most(RETRY_MS + 200);
   });
 });

@@ -6,6 +6,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import type { AgentStatus } from '../../../src/agent/status.ts';
+import { ControlClient } from '../../../src/control/client.ts';
 import { Bird } from '../../interop/routers/bird.ts';
 import type { RouterConfig } from '../../interop/routers/router.ts';
 import { createLab, type Host, type Lab } from '../../support/netns.ts';
@@ -184,6 +186,69 @@ describe('standalone: sessions of every shape', function () {
       `cat /proc/${agent?.pid}/cmdline | tr '\\0' ' '`,
     ]);
     expect(stdout + agent?.log()).to.not.contain(KEY);
+  });
+
+  /** what the agent says of the IPv6 claim at its only peer, once IPv4 is at the router, which the other family must not touch */
+  async function ipv6Refused(): Promise<AgentStatus['claims'][number]['peers'][number]> {
+    await untilValue(
+      `the IPv4 route (${agent?.log().slice(-1500)})`,
+      () => bird.routes('ipv4'),
+      (all) => all.some(({ prefix }) => prefix === `${V4}/32`),
+    );
+    const socket = join(node.folder, `s${starts}.sock`);
+    const peer = await untilValue(
+      'the claim at its peer',
+      async () => {
+        const asked = await new ControlClient(socket).status();
+        const status = asked.ok ? asked.value : undefined;
+        return status?.claims.find(({ address }) => address === V6)?.peers[0];
+      },
+      (found) => found?.route === 'none',
+    );
+    if (peer === undefined) throw new Error('no peer');
+    expect(peer.gates.find(({ name }) => name === 'allowed')?.state).to.equal('closed');
+    expect(peer).to.not.have.property('attributes');
+    expect(await bird.routes('ipv6')).to.deep.equal([]);
+    return peer;
+  }
+
+  async function explained(): Promise<string> {
+    const socket = join(node.folder, `s${starts}.sock`);
+    const { stdout } = await node.exec(heraldProgram(), ['explain', V6, '--socket', socket], {
+      anyStatus: true,
+    });
+    return stdout.replaceAll(/\s+/g, ' ');
+  }
+
+  it('an IPv6 claim, and no IPv6 on the interface of the session: says so, and what to do; then it is given one', async () => {
+    const { stdout } = await node.exec('ip', ['-o', 'link', 'show', 'type', 'veth']);
+    const device = /\d+: ([^@:]+)/.exec(stdout)?.[1] ?? '';
+    const disable = (value: number) =>
+      node.exec('sysctl', ['-q', '-w', `net.ipv6.conf.${device}.disable_ipv6=${value}`]);
+    await disable(1);
+    try {
+      await play({ address: '10.60.0.1' }, { isPassive: true });
+      const { gates } = await ipv6Refused();
+      const allowed = gates.find(({ name }) => name === 'allowed');
+      expect(allowed?.remedy).to.contain('nextHop.ipv6 of BGPPeer tor');
+      const text = await explained();
+      expect(text).to.match(/allowed .*tor: .*next hop/i);
+      expect(text).to.contain('give the interface of the session an ipv6 address');
+    } finally {
+      await disable(0);
+      await node.ip(`address add 2001:db8:60::2/64 dev ${device} nodad`);
+    }
+    await bothRoutes(own);
+  });
+
+  it('an IPv6 claim, and a router that is configured for IPv4 only: says so, and what to do', async () => {
+    await play({ address: '10.60.0.1' }, { isPassive: true, families: ['ipv4'] });
+    const { gates } = await ipv6Refused();
+    const allowed = gates.find(({ name }) => name === 'allowed');
+    expect(allowed?.remedy).to.equal('turn on ipv6 for this neighbour at the router');
+    const text = await explained();
+    expect(text).to.match(/allowed .*tor: .*ipv6/i);
+    expect(text).to.contain('turn on ipv6 for this neighbour at the router');
   });
 
   it('what a person sees: status, routes, explain, drain and undrain by the real commands', async () => {
