@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { untilValue } from '../support/poll.ts';
 
-const root = join(import.meta.dirname, '../..');
+export const root = join(import.meta.dirname, '../..');
 export const sources = join(root, 'src/cli/herald');
 const bundle = join(root, 'dist/herald');
 /** what `make build` made, if it did; then the page inside the bundle is under test too */

@@ -1,7 +1,7 @@
 /** The story without a terminal: what `make demo` and `make demo BREAK=hold` run, without root. */
 
 import { expect } from 'chai';
-import { DemoRun, program, unprivileged } from './run-demo.ts';
+import { DemoRun, program, root, unprivileged } from './run-demo.ts';
 
 const STEPS = 8;
 const BROKEN_STEP = 5;
@@ -41,6 +41,17 @@ describe('herald demo without a terminal', () => {
       /step 5\/8 FAILED, not seen at the router: A machine freezes: not seen within 4.50 s/,
     );
     expect(run.output).not.to.include(`step ${BROKEN_STEP + 1}/`);
+    await run.leavesNothing();
+  });
+
+  it('`make demo BREAK=hold` ends in an error: status 1 of the demo, which GNU make reports and turns into its own 2', async function () {
+    this.timeout(120_000);
+    const flags = 'DEMO=--no-web --speed 4';
+    run = new DemoRun(['make', '-C', root, 'demo', 'BREAK=hold', flags]);
+    const status = await run.ended();
+    expect(run.output).to.match(/step 5\/8 FAILED/);
+    expect(run.output).to.match(/make.*demo\] Error 1/);
+    expect(status).to.equal(2);
     await run.leavesNothing();
   });
 
