@@ -22,7 +22,8 @@ Installs what is missing, and nothing when nothing is missing:
   Debian packages  libatomic1 (the pinned Node needs it to run at all); bird2, frr, gobgpd, openbgpd,
                    exabgp, tshark, iproute2, nftables, ethtool, procps (the interop tests need them);
                    etcd-server, openssl (the standalone tests run a real API server); debootstrap, python3,
-                   systemd (they boot a Debian by cloud-init and verify units); chromium (the page of the demo)
+                   systemd (they boot a Debian by cloud-init and verify units); libfaketime (they step an agent's clock);
+                   chromium (the page of the demo)
   npm packages     npm ci, when node_modules is missing or does not belong to package-lock.json
 
 No router is started, now or at the next boot; a router that already ran before keeps running.
@@ -59,6 +60,12 @@ has_libatomic() {
   done
   return 1
 }
+has_libfaketime() {
+  for library in /usr/lib/*/faketime/libfaketimeMT.so.1; do
+    [ -e "$library" ] && return 0
+  done
+  return 1
+}
 has() { command -v "$1" >/dev/null 2>&1; }
 missing_lab_packages() {
   has ip || echo iproute2
@@ -77,6 +84,7 @@ missing_lab_packages() {
   has debootstrap || echo debootstrap
   has systemd-analyze || echo systemd
   has python3 || echo python3
+  has_libfaketime || echo libfaketime
 }
 
 # Router processes of this network namespace; those that a test runs in a namespace of its own are not ours to judge.

@@ -1,6 +1,7 @@
 /** What the standalone tests need besides the interop lab; they skip loudly without it, as those do. */
 
 import { spawnSync } from 'node:child_process';
+import { globSync } from 'node:fs';
 import { skipWithoutLab } from '../../interop/require-lab.ts';
 
 const programs = ['openssl', 'ss', 'flock', 'etcd'];
@@ -10,6 +11,7 @@ export function skipWithoutStandalone(context: Mocha.Context): void {
   const missing = programs.filter(
     (each) => spawnSync('sh', ['-c', `command -v ${each}`]).status !== 0,
   );
+  if (globSync('/usr/lib/*/faketime/libfaketimeMT.so.1').length === 0) missing.push('libfaketime');
   if (missing.length === 0) return;
   const sentence = `standalone tests need ${missing.join(', ')}; run \`make setup\`.`;
   const { HERALD_REQUIRE_LAB: required = '' } = process.env;
