@@ -13,6 +13,7 @@ import {
   STATE_FOLDER,
   stopSeconds,
 } from './agent-command.ts';
+import { ManifestRefusal } from './refusal.ts';
 
 export interface StaticPodOptions {
   readonly image: string;
@@ -91,15 +92,27 @@ ${mounts.map(renderVolume).join('')}`;
 
 function mountsOf(documents: Documents, settings: AgentSettings): Mount[] {
   const folder = settings.documentsFolder;
-  const files = [
-    ...passwordFiles(documents),
-    ...(settings.joinCa === undefined ? [] : [settings.joinCa]),
-  ].filter((path) => !path.startsWith(`${folder}/`));
+  const authority = authorityFolder(settings);
+  const isElsewhere = (path: string) =>
+    !path.startsWith(`${folder}/`) &&
+    (authority === undefined || !path.startsWith(`${authority}/`));
+  const files = passwordFiles(documents).filter(isElsewhere);
   return [
     { name: 'documents', path: folder, type: 'Directory', readOnly: true },
     { name: 'state', path: STATE_FOLDER, type: 'DirectoryOrCreate', readOnly: false },
     { name: 'run', path: RUN_FOLDER, type: 'DirectoryOrCreate', readOnly: false },
-    // one file each, never its folder: beside a certificate lie the keys
+    // The folder, though keys lie in it: the file is not there before kubeadm, and is replaced by renaming, which a mounted file
+    // does not follow.
+    ...(authority === undefined
+      ? []
+      : [
+          {
+            name: 'authority',
+            path: authority,
+            type: 'DirectoryOrCreate' as const,
+            readOnly: true,
+          },
+        ]),
     ...files.map((path, index) => ({
       name: `file-${index + 1}`,
       path,
@@ -107,6 +120,16 @@ function mountsOf(documents: Documents, settings: AgentSettings): Mount[] {
       readOnly: true,
     })),
   ];
+}
+
+/** Undefined: there is none, or it is among the documents. */
+function authorityFolder({ joinCa, documentsFolder }: AgentSettings): string | undefined {
+  if (joinCa === undefined || joinCa.startsWith(`${documentsFolder}/`)) return undefined;
+  const folder = joinCa.slice(0, joinCa.lastIndexOf('/'));
+  if (folder !== '') return folder;
+  throw new ManifestRefusal(
+    `--join-ca ${joinCa} lies in the root folder, which a pod cannot mount; put it into a folder of its own`,
+  );
 }
 
 function renderMount({ name, path, readOnly }: Mount): string {

@@ -463,8 +463,12 @@ describe('herald manifest static-pod', () => {
       { name: 'documents', hostPath: { path: '/etc/herald', type: 'Directory' } },
       { name: 'state', hostPath: { path: '/var/lib/herald', type: 'DirectoryOrCreate' } },
       { name: 'run', hostPath: { path: '/run/herald', type: 'DirectoryOrCreate' } },
+      // the file itself is made by kubeadm, later
+      {
+        name: 'authority',
+        hostPath: { path: '/etc/kubernetes/pki', type: 'DirectoryOrCreate' },
+      },
       { name: 'file-1', hostPath: { path: '/root/bgp.key', type: 'File' } },
-      { name: 'file-2', hostPath: { path: '/etc/kubernetes/pki/ca.crt', type: 'File' } },
     ]);
     const mounts = at(agent, 'volumeMounts');
     if (!Array.isArray(mounts)) throw new Error('no mounts');
