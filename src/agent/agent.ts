@@ -5,8 +5,7 @@
  *   addresses are added before their route goes out, and removed after its withdrawal has been written to every neighbour;
  *   what several facts change within one turn of the event loop is decided once.
  *
- * The clock, the speaker, the kernel's addresses, the prober and the store are arguments, so the fast-forward tests run this very
- * class.
+ * The clock, the speaker, the kernel, the prober and the store are arguments: the fast-forward tests run this very class.
  */
 
 import {
@@ -80,7 +79,7 @@ const FLUSH_DEADLINE_MS = 1000;
 const SAVE_AFTER_MS = 500;
 const SAVE_AGAIN_MS = 600_000;
 const PASSWORD_POLL_MS = 2000;
-const KERNEL_RETRY_MS = 1000;
+const RETRY_MS = 1000;
 
 export class Agent {
   readonly #options: AgentOptions;
@@ -233,7 +232,9 @@ export class Agent {
     this.#timers.cancelAll();
     this.#checks.stop();
     this.#binder.release(new Map());
-    await speaker.stop({ kind: 'shutdown', text: `herald on ${node.name} stops: ${reason}` });
+    // the withdrawals are out: who has not read them by now does not keep the others from hearing the Cease
+    const text = `herald on ${node.name} stops: ${reason}`;
+    await speaker.stop({ kind: 'shutdown', text, deadlineMs: FLUSH_DEADLINE_MS });
     addresses.close();
     log.info('agent.stop', { reason }, 'stopped');
   }
@@ -273,9 +274,9 @@ export class Agent {
     this.#applyChecks();
     this.#applySpeaker(next);
     this.#unbindAfterFlush();
-    if (this.#binder.isBehind)
-      this.#timers.start('kernel', KERNEL_RETRY_MS, () => this.#onKernel());
-    rememberGates(next, view, this.#history);
+    if (this.#binder.isBehind) this.#timers.start('kernel', RETRY_MS, () => this.#onKernel());
+    // what was decided is on its way by then
+    this.#timers.start('remember', 0, () => rememberGates(next, view, this.#history));
     const { wakeAtMs } = next;
     if (wakeAtMs === undefined) this.#timers.cancel('wake');
     else this.#timers.start('wake', wakeAtMs - view.nowMs, () => this.#refresh());

@@ -57,8 +57,11 @@ export function subjectOf(
 ): ClaimSubject {
   const told = departure?.claim ?? claim;
   const pool = departure?.pool ?? findPool(told.object, pools);
-  const placement = { ...(pool?.placement ?? DEFAULT_PLACEMENT), ...told.object.placement };
-  return { claim: told, pool, placement, ...(departure === undefined ? {} : { departure }) };
+  const ofPool = pool?.placement ?? DEFAULT_PLACEMENT;
+  const { placement: own } = told.object;
+  const placement = own === undefined ? ofPool : { ...ofPool, ...own };
+  if (departure === undefined) return { claim: told, pool, placement };
+  return { claim: told, pool, placement, departure };
 }
 
 function findPool(claim: IpClaim, pools: readonly IpPool[]): IpPool | undefined {
@@ -72,7 +75,7 @@ function findPool(claim: IpClaim, pools: readonly IpPool[]): IpPool | undefined 
 export function claimGates(subject: ClaimSubject, view: View, joined: Gate): ClaimGates {
   const assigned = assignedGate(subject, view);
   const notDraining = drainGate(subject, view);
-  const wakes = [assigned.wakeAtMs, notDraining.wakeAtMs].filter((at) => at !== undefined);
+  const wakeAtMs = earlier(assigned.wakeAtMs, notDraining.wakeAtMs);
   return {
     joined,
     assigned: assigned.gate,
@@ -80,8 +83,13 @@ export function claimGates(subject: ClaimSubject, view: View, joined: Gate): Cla
     bound: boundGate(subject.claim.object, view),
     pooled: pooledGate(subject, view),
     notDraining: notDraining.gate,
-    ...(wakes.length === 0 ? {} : { wakeAtMs: Math.min(...wakes) }),
+    ...(wakeAtMs === undefined ? {} : { wakeAtMs }),
   };
+}
+
+export function earlier(a: number | undefined, b: number | undefined): number | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return Math.min(a, b);
 }
 
 export function joinedGate({ joined }: View): Gate {

@@ -24,6 +24,7 @@ import {
   type ClaimGates,
   type ClaimSubject,
   claimGates,
+  earlier,
   joinedGate,
   subjectOf,
 } from './claim-gates.ts';
@@ -91,14 +92,15 @@ export function desired(view: View): DesiredState {
     }
     return { subject, gates, peers: decidePeers({ subject, gates, view, outlets }) };
   });
-  const wakes = claims.flatMap(({ gates }) => gates.wakeAtMs ?? []);
+  let wakeAtMs: number | undefined;
+  for (const { gates } of claims) wakeAtMs = earlier(wakeAtMs, gates.wakeAtMs);
   return {
     plans,
     peers: outlets.flatMap(neighbourOf),
     ranges: outlets.flatMap(rangeOf),
     claims,
     bindings,
-    ...(wakes.length === 0 ? {} : { wakeAtMs: wakes.reduce((a, b) => Math.min(a, b)) }),
+    ...(wakeAtMs === undefined ? {} : { wakeAtMs }),
   };
 }
 
@@ -177,9 +179,20 @@ function decidePeers({ subject, gates, view, outlets }: Deciding): readonly Peer
     outlet.places += 1;
     if (isHeldBack) return { peer, allowed };
     const attributes = attributeTable.attributes(advertisement, subject.placement, isDraining);
-    outlet.routes.push({ prefix: hostPrefix(subject.claim.object.address), attributes });
+    outlet.routes.push(routeOf(subject.claim.object, attributes));
     return { peer, allowed, route: { attributes, isDraining } };
   });
+}
+
+/** Claims outlive decisions: an unchanged route is the same object again, and ten thousand of them cost nothing. */
+const routes = new WeakMap<IpClaim, Route>();
+
+function routeOf(claim: IpClaim, attributes: RouteAttributes): Route {
+  const known = routes.get(claim);
+  if (known?.attributes === attributes) return known;
+  const route = { prefix: hostPrefix(claim.address), attributes };
+  routes.set(claim, route);
+  return route;
 }
 
 interface PeerGate {

@@ -82,6 +82,7 @@ export const routerCommand: Command = {
   name: 'router',
   summary: 'a small BGP router: neighbours by range, ECMP, routes into the kernel',
   help: HELP,
+  isService: true,
   async run(args, world) {
     const { values } = parseArgs({ args: [...args], options: FLAGS });
     return await run(routerOptions(values), world);

@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { AGENT_ADDRESS, AGENT_ASN, BIRD_ASN, BIRD_PORT } from './loopback-bird.ts';
 
-const program = join(import.meta.dirname, '../../../dist/herald');
+const program = process.env['HERALD_PROGRAM'] ?? join(import.meta.dirname, '../../../dist/herald');
 
 export class AgentProcess {
   readonly #folder: string;
