@@ -85,15 +85,17 @@ class LoadedFrr implements LoadedRouter {
     const path = writeConfig(host, 'frr.conf', config);
     // as frr.service does it: vtysh parses the file first, so that a line FRR does not know is an error here
     await run('vtysh', ['--vty_socket', this.#sockets, '-C', '-f', path]);
-    const args = [...common, '-S', '-f', path, '-i', join(this.#sockets, 'bgpd.pid')];
+    const args = [...common, '-S', '-f', '/dev/null', '-i', join(this.#sockets, 'bgpd.pid')];
     this.#daemons.start(host, { name: 'bgpd', command: '/usr/lib/frr/bgpd', args });
     await until('vtysh answers for bgpd', async () => {
       this.#daemons.assertRunning();
       return done(await this.#json('show bgp summary json'));
     });
-    const log = this.#daemons.log();
-    const unknown = /(Unknown command|error occurred).*/.exec(log);
-    if (unknown !== null) throw new Error(`bgpd does not take the configuration: ${log}`);
+    // the one file of all daemons: each line goes to those that it concerns
+    const { stdout, stderr } = await run('vtysh', ['--vty_socket', this.#sockets, '-f', path]);
+    const said = `${stdout}${stderr}${this.#daemons.log()}`;
+    const unknown = /(Unknown command|error occurred|failure).*/.exec(said);
+    if (unknown !== null) throw new Error(`FRR does not take the configuration: ${said}`);
   }
 
   async paths(family: Family): Promise<Path[]> {

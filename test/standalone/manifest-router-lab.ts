@@ -86,7 +86,11 @@ export class RouterLab {
   }
 
   announce(host: Host, name: string, ...args: readonly string[]): Running {
-    const peer = ['--peer', '10.0.0.1', '--peer-asn', String(routerAsn), '--asn', String(nodeAsn)];
+    return this.announceTo('10.0.0.1', host, name, ...args);
+  }
+
+  announceTo(address: string, host: Host, name: string, ...args: readonly string[]): Running {
+    const peer = ['--peer', address, '--peer-asn', String(routerAsn), '--asn', String(nodeAsn)];
     return host.spawn(name, launcher, ['announce', ...peer, ...args]);
   }
 

@@ -3,17 +3,18 @@
  * or kernel routes.
  */
 
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { skipWithoutLab } from '../interop/require-lab.ts';
 import type { Family } from '../interop/routers/router.ts';
 import { itConcurrently } from '../support/concurrently.ts';
+import { claimDocument, peerDocument, poolDocument, runManifest } from '../support/manifest-run.ts';
 import type { Host } from '../support/netns.ts';
 import { untilValue } from '../support/poll.ts';
 import { run } from '../support/process.ts';
 import type { LoadedKind } from './manifest-router-daemons.ts';
-import { key, RouterLab, routerFile } from './manifest-router-lab.ts';
+import { key, launcher, nodeAsn, RouterLab, routerAsn, routerFile } from './manifest-router-lab.ts';
 
 const kinds: readonly LoadedKind[] = ['frr', 'bird', 'gobgp', 'openbgpd'];
 /** OpenBGPD on Linux puts no key on its listening socket; what that means is a test of its own. */
@@ -138,6 +139,15 @@ describe('manifest router: limits and passwords', function () {
       name: `${kind}: with ttlSecurity a neighbour that sends from far away stays outside`,
       run: () => ttlSecurity(kind),
     })),
+    // FRR and BIRD have the agent as their node in every other test of this ring
+    ...(['gobgp', 'openbgpd'] as const).map((kind) => ({
+      name: `${kind}: \`herald agent\` with the same documents joins, announces and leaves`,
+      run: () => agentAsNode(kind),
+    })),
+    {
+      name: 'frr: a link that loses its carrier and has it again is a way of the kernel route again',
+      run: carrierLost,
+    },
     { name: 'frr: no more sessions from a range than --max-nodes', run: listenLimit },
     {
       name: 'gobgp before 3.21 takes an unsigned session of a range in spite of the key, which is why it is refused',
@@ -246,6 +256,81 @@ async function ttlSecurity(kind: LoadedKind): Promise<void> {
     await untilValue('time for three attempts', elapsed, (ms) => ms > 10_000, more);
     expect(await lab.router.established()).to.deep.equal(['10.0.0.11']);
     await lab.table('ipv4', ['192.0.2.8/32 10.0.0.11']);
+  } finally {
+    await lab.lab.destroy();
+  }
+}
+
+/** The router's file and the agent come from one folder of documents; no cluster, nothing else on the node. */
+async function agentAsNode(kind: 'gobgp' | 'openbgpd'): Promise<void> {
+  const lab = await RouterLab.create(kind);
+  try {
+    const host = await lab.node(11);
+    const [folder, ready] = [join(host.folder, 'documents'), join(host.folder, 'ready')];
+    mkdirSync(folder);
+    const keyFile = join(folder, 'bgp.key');
+    writeFileSync(keyFile, `${key}\n`, { mode: 0o600 });
+    const peer = {
+      ...{ address: '10.0.0.1', asn: routerAsn, localASN: nodeAsn, families: ['ipv4', 'ipv6'] },
+      timers: { connectRetrySeconds: 1 },
+      ...(kind === 'gobgp' ? { password: { file: keyFile } } : {}),
+    };
+    const pool = { addresses: ['192.0.2.8/29', '2001:db8:1::/120'], drain: { waitSeconds: 0 } };
+    writeFileSync(
+      join(folder, 'net.yaml'),
+      peerDocument('tor', peer) +
+        poolDocument('vips', pool) +
+        claimDocument('192.0.2.8', { bind: { interface: 'lo' } }) +
+        claimDocument('2001-0db8-0001-0000-0000-0000-0000-0007', { bind: { interface: 'lo' } }),
+    );
+    const source = ['--source', `files:${folder}`];
+    const neighbour = ['--neighbor', '10.0.0.11=node-1'];
+    const printed = await runManifest('router', '--for', kind, ...source, ...neighbour);
+    expect(printed.status, printed.stderr).to.equal(0);
+    await lab.router.start(lab.host, printed.stdout);
+    const paths = { state: join(host.folder, 'state'), socket: join(host.folder, 'a.sock') };
+    const agent = host.spawn('agent', launcher, [
+      ...['agent', ...source, '--node-name', 'node-1', '--state-dir', paths.state],
+      ...['--socket', paths.socket, '--join-check', `file:${ready}`, '--join-interval', '0.1'],
+    ]);
+    const sessions = () => lab.router.established();
+    await untilValue('the session is up', sessions, (up) => up.join() === '10.0.0.11', {
+      timeoutMs: 45_000,
+    });
+    // a session and no route: this machine has not joined
+    await lab.table('ipv4', []);
+    writeFileSync(ready, '');
+    await lab.table('ipv4', ['192.0.2.8/32 10.0.0.11']);
+    await lab.table('ipv6', ['2001:db8:1::7/128 2001:db8::11']);
+    expect(await agent.stop()).to.equal(0);
+    await lab.table('ipv4', []);
+    await lab.table('ipv6', []);
+    await untilValue('the session is closed', sessions, (up) => up.length === 0);
+  } finally {
+    await lab.lab.destroy();
+  }
+}
+
+/** With groups of next hops in the kernel the second way would stay missing, while every table of FRR shows it. */
+async function carrierLost(): Promise<void> {
+  const neighbours = ['--neighbor', '10.0.0.11', '--neighbor', '10.1.0.12'];
+  const lab = await RouterLab.start('frr', await routerFile('frr', {}, ...neighbours));
+  try {
+    lab.announce(await lab.node(11), 'first', '192.0.2.8');
+    const second = await lab.lab.host('n12', { forward: false });
+    const ends = { a: ['10.1.0.1/24'], b: ['10.1.0.12/24'] };
+    const link = await lab.lab.link(lab.host, second, ends);
+    lab.announceTo('10.1.0.1', second, 'second', '192.0.2.8');
+    const hops = () => lab.kernelHops('192.0.2.8');
+    const are = (wanted: string) =>
+      untilValue(`ways over ${wanted}`, hops, (found) => found.join() === wanted, {
+        timeoutMs: 45_000,
+      });
+    await are('10.0.0.11,10.1.0.12');
+    await second.ip(`link set ${link.b.name} down`);
+    await are('10.0.0.11');
+    await second.ip(`link set ${link.b.name} up`);
+    await are('10.0.0.11,10.1.0.12');
   } finally {
     await lab.lab.destroy();
   }

@@ -183,6 +183,14 @@ describe('herald manifest router', () => {
     expect(stderr).to.include('/etc/herald/absent.key').and.include(folder);
   });
 
+  it('frr: says that zebra shall keep groups of next hops out of the kernel', async () => {
+    const { stdout } = await runManifest(
+      ...routerArguments(plain()),
+      ...['--neighbor', '10.0.0.11'],
+    );
+    expect(stdout).to.match(/^no zebra nexthop kernel enable$/m);
+  });
+
   it('frr: exact lengths, limits from maxRoutes, listen limit, timers, nothing out', async () => {
     const folder = documentsFolder({
       'net.yaml':

@@ -166,7 +166,10 @@ class FrrEdge implements EdgeRouter {
     chmodSync(sockets, 0o777);
     const zserv = join(sockets, 'zserv.api');
     const common = ['--vty_socket', sockets, '-z', zserv, '-P', '0', '--log', 'stdout'];
-    const kernel = writeConfig(this.#host, 'zebra.conf', zebraConfig);
+    // as vtysh does it with the one file of all daemons: each line goes to those that it concerns
+    const lines = (await this.#text()).split('\n');
+    const ofZebra = (line: string) => /^(no )?zebra /.test(line);
+    const kernel = writeConfig(this.#host, 'zebra.conf', `${lines.filter(ofZebra).join('\n')}\n`);
     chmodSync(kernel, 0o644);
     const zebra = [...common, '-f', kernel, '-i', join(sockets, 'zebra.pid')];
     this.#daemons.start(this.#host, {
@@ -180,7 +183,8 @@ class FrrEdge implements EdgeRouter {
       return existsSync(zserv) ? done(true) : notYet('no socket');
     };
     await until('zebra listens', listens, { everyMs: 20 });
-    const path = writeConfig(this.#host, 'bgpd.conf', await this.#text());
+    const rest = lines.filter((line) => !ofZebra(line)).join('\n');
+    const path = writeConfig(this.#host, 'bgpd.conf', rest);
     const bgpd = [...common, '-S', '-f', path, '-i', join(sockets, 'bgpd.pid')];
     this.#daemons.start(this.#host, { name: 'bgpd', command: `${frrPrograms}/bgpd`, args: bgpd });
     const answers = async () => {
@@ -236,13 +240,6 @@ class FrrEdge implements EdgeRouter {
     return parseJson(stdout);
   }
 }
-
-/**
- * zebra 8.4.4 keeps a next-hop group for 180 s after its last use. When a link loses its carrier the kernel takes that way out of
- * the group; the link comes back, zebra uses the group again as if it were whole, and the way stays missing from the kernel while
- * every table of FRR shows it (measured). Plain multipath routes do not have that.
- */
-const zebraConfig = 'no zebra nexthop kernel enable\n';
 
 /**
  * What `herald manifest router` prints for this router. It is meant for one address on one network, and BIRD names it; here every
