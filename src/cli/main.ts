@@ -104,6 +104,9 @@ function usageSentence(error: unknown): string | undefined {
   if (problem === 'is ambiguous') {
     return `${flag} needs a value; one that starts with a dash is written ${flag}=VALUE`;
   }
+  const [, word] = /^Unexpected argument '(.*?)'(?:\.|$)/.exec(error.message) ?? [];
+  if (word !== undefined)
+    return `'${word}' is not expected: this command takes flags only; see --help`;
   // its first sentence says it, the rest is advice about positionals
   const [sentence = error.message] = error.message.split(/\.\s/);
   return sentence.replace(/^Unknown option/, 'unknown flag').replace(/^Option/, 'flag');

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { announceCommand } from '../../../src/cli/announce.ts';
 import { decodeCommand } from '../../../src/cli/decode.ts';
+import { HeraldProcess } from '../../support/herald-process.ts';
 
 describe('help texts', () => {
   for (const { name, summary, help } of [announceCommand, decodeCommand]) {
@@ -11,6 +12,18 @@ describe('help texts', () => {
         .to.match(new RegExp(`^usage: herald ${name} `))
         .and.include('Exit status: 0')
         .and.include('\nExamples\n');
+    });
+  }
+});
+
+describe('a word that no command expects', () => {
+  for (const name of ['status', 'routes', 'router', 'demo']) {
+    it(`herald ${name} extra: a sentence of ours, status 2`, async () => {
+      const run = new HeraldProcess([name, 'extra']);
+      expect((await run.exit()).status).to.equal(2);
+      expect(run.stderr).to.equal(
+        `herald ${name}: 'extra' is not expected: this command takes flags only; see --help\n`,
+      );
     });
   }
 });
