@@ -10,7 +10,6 @@
 import { type BigIntStats, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { findLine } from './find-line.ts';
 import { type DocumentResult, readPiece } from './read-document.ts';
 import { contentLine, splitDocuments } from './split-documents.ts';
 
@@ -179,11 +178,12 @@ function readOnce(text: string): ReadPiece {
 }
 
 async function withLines(text: string, { documents }: ReadPiece): Promise<ReadPiece> {
-  const located = documents.map(async ({ result, line }) => {
+  const { findLine } = await import('./find-line.ts');
+  const located = documents.map(({ result, line }) => {
     if (result.ok || result.path.length === 0) return { result, line };
-    return { result, line: (await findLine(text, result.path)) ?? line };
+    return { result, line: findLine(text, result.path) ?? line };
   });
-  return { documents: await Promise.all(located), hasUnknownLines: false };
+  return { documents: located, hasUnknownLines: false };
 }
 
 /** Hidden files, editors' leftovers and everything else is not ours. */

@@ -1,13 +1,14 @@
 /**
  * The line of a field in a piece of YAML. Only refused documents come here: `yaml` keeps positions, and is five times slower and
- * larger than js-yaml, so it is loaded when the first document is refused.
+ * larger than js-yaml, so this module is loaded when the first document is refused. `yaml` itself is imported by name: in the bundle a
+ * dynamic import of a CommonJS package has no names.
  */
 
+import { isMap, isScalar, LineCounter, parseDocument } from 'yaml';
 import type { DocumentPath } from '../../model/refusal.ts';
 
 /** The line within the piece, from 0; of the nearest field above where the path itself is not there. */
-export async function findLine(piece: string, path: DocumentPath): Promise<number | undefined> {
-  const { isMap, isScalar, LineCounter, parseDocument } = await import('yaml');
+export function findLine(piece: string, path: DocumentPath): number | undefined {
   const lines = new LineCounter();
   const document = parseDocument(piece, { lineCounter: lines, merge: true, uniqueKeys: false });
   let offset: number | undefined;
