@@ -1,6 +1,7 @@
 /**
  * `ip -ts monitor address` beside a capture: when the kernel had an address and when it had it no more, on the clock that also stamps
- * the frames. Its stamps are taken when `ip` reads the kernel's message, so it runs before every ordinary process.
+ * the frames. Its stamps are taken when `ip` reads the kernel's message, so it runs before every ordinary process; still one may come
+ * some milliseconds late on a busy machine.
  */
 
 import type { Host } from '../../support/netns.ts';
@@ -12,6 +13,9 @@ export type AddressChange = {
   /** seconds since 1970, like a capture's frame.time_epoch */
   readonly at: number;
 };
+
+/** How often a test of an order may be repeated: a late stamp is rare, a wrong order is there every time. */
+export const LATE_STAMPS = 2;
 
 const MARKER = '203.0.113.254';
 const FIRST =

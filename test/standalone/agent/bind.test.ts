@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { startCapture } from '../../support/capture.ts';
 import { untilValue } from '../../support/poll.ts';
 import { skipWithoutStandalone } from '../support/require-standalone.ts';
-import { AddressMonitor } from './address-monitor.ts';
+import { AddressMonitor, LATE_STAMPS } from './address-monitor.ts';
 import { AgentLab, claim, NODE_ADDRESS, peer, pool } from './agent-lab.ts';
 
 const VIP = '198.51.100.10';
@@ -40,7 +40,8 @@ describe('standalone: bound addresses', function () {
     expect(await lab.upSince()).to.equal(before);
   });
 
-  it('the kernel has the address before the UPDATE with its NLRI leaves, and until after the withdrawal', async () => {
+  it('the kernel has the address before the UPDATE with its NLRI leaves, and until after the withdrawal', async function () {
+    this.retries(LATE_STAMPS);
     const capture = await startCapture(lab.routerHost, lab.routerDevice);
     const monitor = await AddressMonitor.start(lab.node);
     lab.write({ 'all.yaml': [peer(), pool()] });

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { startCapture } from '../../support/capture.ts';
 import { untilValue } from '../../support/poll.ts';
 import { skipWithoutStandalone } from '../support/require-standalone.ts';
-import { AddressMonitor } from './address-monitor.ts';
+import { AddressMonitor, LATE_STAMPS } from './address-monitor.ts';
 import { AgentLab, claim, peer, pool } from './agent-lab.ts';
 
 const VIP = '198.51.100.10';
@@ -35,7 +35,8 @@ describe('standalone: how an agent leaves', function () {
   }
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    it(`${signal}: GRACEFUL_SHUTDOWN, wait, withdraw, unbind, Cease with a text, exit 0, in that order`, async () => {
+    it(`${signal}: GRACEFUL_SHUTDOWN, wait, withdraw, unbind, Cease with a text, exit 0, in that order`, async function () {
+      this.retries(LATE_STAMPS);
       const capture = await startCapture(lab.routerHost, lab.routerDevice);
       const monitor = await AddressMonitor.start(lab.node);
       await serving(1);
