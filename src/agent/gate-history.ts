@@ -1,6 +1,6 @@
 /**
  * Since when each gate has been as it is. Monotonic time; a gate that is seen for the first time begins then. Thousands of
- * claims are remembered after every decision, so a subject whose gates are the same objects as before costs one lookup.
+ * claims are remembered after every decision, so a subject whose gates have not moved costs one lookup.
  */
 
 import type { Gate, GateName } from './gate.ts';
@@ -28,7 +28,7 @@ export class GateHistory {
       return;
     }
     known.round = this.#round;
-    if (gates.every((gate, index) => gate === known.gates[index])) return;
+    if (isUnmoved(gates, known.gates)) return;
     known.sinceMs = gates.map((gate) => sinceOf(known, gate) ?? nowMs);
     known.gates = gates;
   }
@@ -49,6 +49,11 @@ export class GateHistory {
     this.#round += 1;
     this.#seen = 0;
   }
+}
+
+function isUnmoved(a: readonly Gate[], b: readonly Gate[]): boolean {
+  if (a.length !== b.length) return false;
+  return a.every(({ name, state }, index) => state === b[index]?.state && name === b[index]?.name);
 }
 
 /** undefined when the gate was in another state, or not there */
