@@ -47,7 +47,7 @@ spec:
 
 All files of the directory whose names end in \`.yaml\`, \`.yml\` or \`.json\` are read, in the order of their names; names that
 begin with a dot and directories below are left alone. A file may have several documents with \`---\` between them, or a \`kind: List\`.
-A change counts as soon as the file has been quiet for 25 ms. Write a new file beside the old one and rename it over it where
+A change counts as soon as the file has been quiet for 10 ms. Write a new file beside the old one and rename it over it where
 that matters.
 
 What happens to a document that is refused:

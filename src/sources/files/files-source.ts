@@ -28,7 +28,7 @@ export interface FilesSourceOptions {
   readonly firstSeen?: ReadonlyMap<string, number>;
 }
 
-const QUIET_MS = 25;
+const QUIET_MS = 10;
 /** a file that is written without a pause is read after this long all the same */
 const LONGEST_WAIT_MS = 1000;
 const SWEEP_MS = 2000;

@@ -39,8 +39,12 @@ function isDirectives(piece: string): boolean {
   return piece.startsWith('%') && piece.split('\n').every((line) => /^(%|\s*(#|$))/.test(line));
 }
 
+/** a first character that can only be content: nearly every document, told without looking further */
+const CONTENT = /^(?:---)?\s*[^\s#.%-]/;
+
 /** nothing but markers, comments and blanks */
 function isEmpty(piece: string): boolean {
+  if (CONTENT.test(piece)) return false;
   const rest = piece.slice(LEAD.exec(piece)?.[0].length ?? 0);
   return /^(?:---|\.\.\.)?[ \t\r]*(?:#.*)?$/.test(rest);
 }

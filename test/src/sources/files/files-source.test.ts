@@ -73,7 +73,7 @@ class Watched {
 }
 
 /** a pause that has just begun, or what is left until the longest wait is over */
-const isFresh = (ms: number | undefined) => ms === 25 || ms === 20;
+const isFresh = (ms: number | undefined) => ms === 10 || ms === 8;
 
 const claimNames = ({ claims }: Documents) => claims.map(({ object }) => object.name);
 const sentences = ({ faults }: Documents) => faults.map(({ sentence }) => sentence);
@@ -240,15 +240,15 @@ describe('FilesSource', () => {
       await untilValue(
         'the notice',
         () => clock.nextTimerMs,
-        (ms) => ms === 25,
+        (ms) => ms === 10,
         { everyMs: 1 },
       );
-      clock.advance(20);
+      clock.advance(8);
     }
     expect(watched.told).to.have.length(1);
     // a late notice of the last write may begin the pause once more
     const later = () => {
-      clock.advance(25);
+      clock.advance(10);
       return watched.now;
     };
     await untilValue('it appears', later, ({ claims }) => claims.length === 1, { everyMs: 5 });
@@ -261,13 +261,13 @@ describe('FilesSource', () => {
     const watched = await start(directory, { clock });
     const file = join(directory, 'a.yaml');
     writeFileSync(file, claim('192.0.2.1'));
-    for (let passedMs = 0; passedMs < 980; passedMs += 20) {
+    for (let passedMs = 0; passedMs < 992; passedMs += 8) {
       appendFileSync(file, '# more\n');
       await untilValue('the notice', () => clock.nextTimerMs, isFresh, { everyMs: 1 });
-      clock.advance(20);
+      clock.advance(8);
     }
     expect(watched.told).to.have.length(1);
-    clock.advance(20);
+    clock.advance(8);
     await watched.until('it appears', ({ claims }) => claims.length === 1);
   });
 
