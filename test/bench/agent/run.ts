@@ -191,6 +191,10 @@ async function residentAfterAMinute(bird: LoopbackBird): Promise<readonly Row[]>
   ];
 }
 
+function isMissed({ limit, values }: Row): boolean {
+  return limit !== undefined && median([...values]) > limit;
+}
+
 function printed(rows: readonly Row[]): string {
   const lines = rows.map(({ name, unit, limit, values }) => {
     const middle = median([...values]);
@@ -239,7 +243,7 @@ async function main(): Promise<number> {
         `${JSON.stringify({ date: new Date().toISOString(), rows }, undefined, 2)}\n`,
       );
     }
-    return 0;
+    return rows.some(isMissed) ? 1 : 0;
   } finally {
     await bird.stop();
     rmSync(folder, { recursive: true, force: true });
