@@ -5,12 +5,14 @@
  * The server listens in a directory of its own first, which nobody else can enter, gets mode 0600 there, and the wanted name is then
  * linked to it: linking fails if the name exists, so there is no moment between looking and taking. A socket in the way
  * is dead when nobody accepts on it; it is moved aside before it is judged again and removed, since another agent may have
- * taken the name meanwhile. Whatever is not a socket is never touched.
+ * taken the name meanwhile. The directory is locked all the while, so agents that start together do this one after the other.
+ * Whatever is not a socket is never touched.
  */
 
 import { chmod, link, lstat, mkdir, mkdtemp, rename, rm, unlink } from 'node:fs/promises';
 import { connect, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
+import { lockDirectory } from './directory-lock.ts';
 import { identify } from './identify.ts';
 
 /** struct sockaddr_un holds 108 octets with the NUL */
@@ -23,8 +25,10 @@ export type TakenSocket =
 
 export async function takeSocket(server: Server, path: string): Promise<TakenSocket> {
   let nursery: string | undefined;
+  let unlock: (() => void) | undefined;
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o755 });
+    unlock = await lockDirectory(dirname(path));
     // mode 0700; in the directory itself, which may be all that we may write to, or a file system of its own
     nursery = await mkdtemp(`${dirname(path)}/.`);
     return await takeFrom(join(nursery, 's'), server, path);
@@ -32,6 +36,7 @@ export async function takeSocket(server: Server, path: string): Promise<TakenSoc
     return refused(path, describe(error));
   } finally {
     if (nursery !== undefined) await rm(nursery, { recursive: true });
+    unlock?.();
   }
 }
 
