@@ -18,6 +18,8 @@ export const NODE_ADDRESS = '10.50.0.2';
 export const ROUTER_ADDRESS = '10.50.0.1';
 export const NODE_ASN = 64512;
 export const ROUTER_ASN = 64500;
+/** no session comes back this fast */
+export const SAME_SESSION_MS = 20;
 
 export function document(kind: string, name: string, spec: object): string {
   return JSON.stringify({ apiVersion: 'herald.dev/v1alpha1', kind, metadata: { name }, spec });
@@ -197,13 +199,17 @@ export class AgentLab {
     );
   }
 
-  /** BIRD's own word on since when the session has been up: the same before and after, and it was never down */
-  async upSince(): Promise<string> {
+  /**
+   * BIRD's own word on since when the session has been up, in milliseconds. It works the moment out anew each time it is asked,
+   * so two answers about one session may differ by one: compare with `SAME_SESSION_MS`.
+   */
+  async upSince(): Promise<number> {
     const [session] = await this.router.sessions();
-    if (session?.state !== 'established' || session.since === undefined) {
+    const since = Date.parse(session?.since?.replace(' ', 'T') ?? '');
+    if (session?.state !== 'established' || Number.isNaN(since)) {
       throw new Error(`no session: ${JSON.stringify(session)}`);
     }
-    return session.since;
+    return since;
   }
 
   /** addresses on an interface of the node, without masks */
