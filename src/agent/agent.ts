@@ -261,7 +261,7 @@ export class Agent {
     if (knowledge.documents === undefined) return;
     const before = this.#view();
     knowledge.departures = liveDepartures(before, (name) => isWantedAgain(before, name));
-    let view = this.#view();
+    let view: View = { ...before, departures: knowledge.departures };
     let next = desired(view);
     // addresses first: a route never points to a machine that would not answer
     if (this.#binder.ensure(next.bindings)) {

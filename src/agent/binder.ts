@@ -85,38 +85,35 @@ export class Binder {
       );
       return { kind: 'present', sentence: `it is on ${wish.interface}` };
     }
-    return { kind: 'absent', sentence: outcome.sentence, ...remedy(outcome) };
+    return { kind: 'absent', sentence: outcome.sentence };
   }
 
   /** Takes off what is ours and not in `keep`. */
   release(keep: ReadonlyMap<string, BindingWish>): void {
-    const kept = new Set(
-      [...keep.values()].map((wish) => placeKey(wish.claim.address, wish.interface)),
-    );
-    for (const known of this.#list() ?? []) {
-      if (!known.ours || kept.has(placeKey(known.address, known.interface))) continue;
+    for (const known of this.#leftovers(keep)) {
       const outcome = this.#table.remove(known.address, known.interface);
       const fields = { claim: formatAddress(known.address), interface: known.interface };
       if (outcome.kind === 'done') this.#log.info('claim.bind', fields, 'address removed');
-      else
-        this.#log.warn(
-          'claim.bind',
-          { ...fields, reason: outcome.sentence },
-          'address not removed',
-        );
+      else {
+        const reason = outcome.sentence;
+        this.#log.warn('claim.bind', { ...fields, reason }, 'address not removed');
+      }
     }
   }
 
   /** true while something of ours is on an interface that `keep` does not ask for */
   hasLeftovers(keep: ReadonlyMap<string, BindingWish>): boolean {
-    if (!this.#mayHold) return false;
+    return this.#mayHold && this.#leftovers(keep).length > 0;
+  }
+
+  #leftovers(keep: ReadonlyMap<string, BindingWish>): readonly KernelAddress[] {
+    const ours = this.#list()?.filter((known) => known.ours);
+    if (ours === undefined) return [];
+    this.#mayHold = ours.length > 0;
     const kept = new Set(
       [...keep.values()].map((wish) => placeKey(wish.claim.address, wish.interface)),
     );
-    const present = this.#list();
-    const ours = present?.filter((known) => known.ours);
-    if (ours !== undefined) this.#mayHold = ours.length > 0;
-    return ours?.some((known) => !kept.has(placeKey(known.address, known.interface))) ?? false;
+    return ours.filter((known) => !kept.has(placeKey(known.address, known.interface)));
   }
 
   /**
@@ -140,12 +137,6 @@ function isServiceAddress({ interface: name, address, prefixLength }: KernelAddr
 
 function placeKey(address: Address, name: string): string {
   return `${name} ${addressKey(address)}`;
-}
-
-function remedy(outcome: object): { readonly remedy?: string } {
-  return 'remedy' in outcome && typeof outcome.remedy === 'string'
-    ? { remedy: outcome.remedy }
-    : {};
 }
 
 function sameFacts(

@@ -10,8 +10,8 @@ import type { IpClaim } from '../model/ip-claim.ts';
 import { DEFAULT_PLACEMENT, type IpPool, type Placement } from '../model/ip-pool.ts';
 import { selects } from '../model/labels.ts';
 import { poolHolds } from '../model/pool-addresses.ts';
-import type { Gate, GateState } from './gate.ts';
-import type { Departure, Drain, View } from './view.ts';
+import type { Gate } from './gate.ts';
+import type { Departure, Drain, Finding, View } from './view.ts';
 
 /** A claim, the pool that holds it, and whether a person has taken it away. */
 export interface ClaimSubject {
@@ -153,9 +153,8 @@ function boundGate(claim: IpClaim, view: View): Gate {
   if (claim.bind === undefined) return NOTHING_TO_BIND;
   const fact = view.bindings.get(claim.name);
   if (fact?.kind === 'present') return { name: 'bound', state: 'open', sentence: fact.sentence };
-  const sentence =
-    fact?.sentence ?? `it goes on ${claim.bind.interface} when the other gates are open`;
-  return { name: 'bound', state: 'closed', sentence, ...remedyOf(fact) };
+  const waiting = `it goes on ${claim.bind.interface} when the other gates are open`;
+  return finding('bound', { isOpen: false, ...(fact ?? { sentence: waiting }) });
 }
 
 function pooledGate({ claim, pool }: ClaimSubject, view: View): Gate {
@@ -234,20 +233,9 @@ function closed(name: Gate['name'], sentence: string, remedy: string): TimedGate
   return { gate: { name, state: 'closed', sentence, remedy } };
 }
 
-function finding(
-  name: Gate['name'],
-  {
-    isOpen,
-    ...said
-  }: { readonly isOpen: boolean; readonly sentence: string; readonly remedy?: string },
-): Gate {
-  const state: GateState = isOpen ? 'open' : 'closed';
-  return { name, state, sentence: said.sentence, ...(isOpen ? {} : remedyOf(said)) };
-}
-
-function remedyOf(said: object | undefined): { readonly remedy?: string } {
-  const remedy = said !== undefined && 'remedy' in said ? said.remedy : undefined;
-  return typeof remedy === 'string' ? { remedy } : {};
+function finding(name: Gate['name'], { isOpen, sentence, remedy }: Finding): Gate {
+  if (isOpen) return { name, state: 'open', sentence };
+  return { name, state: 'closed', sentence, ...(remedy === undefined ? {} : { remedy }) };
 }
 
 /** A check of the claim's own address can only pass while the address is there: such a claim keeps it while it is unhealthy. */

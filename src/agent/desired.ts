@@ -179,20 +179,9 @@ function decidePeers({ subject, gates, view, outlets }: Deciding): readonly Peer
     outlet.places += 1;
     if (isHeldBack) return { peer, allowed };
     const attributes = attributeTable.attributes(advertisement, subject.placement, isDraining);
-    outlet.routes.push(routeOf(subject.claim.object, attributes));
+    outlet.routes.push({ prefix: hostPrefix(subject.claim.object.address), attributes });
     return { peer, allowed, route: { attributes, isDraining } };
   });
-}
-
-/** Claims outlive decisions: an unchanged route is the same object again, and ten thousand of them cost nothing. */
-const routes = new WeakMap<IpClaim, Route>();
-
-function routeOf(claim: IpClaim, attributes: RouteAttributes): Route {
-  const known = routes.get(claim);
-  if (known?.attributes === attributes) return known;
-  const route = { prefix: hostPrefix(claim.address), attributes };
-  routes.set(claim, route);
-  return route;
 }
 
 interface PeerGate {

@@ -3,6 +3,7 @@
  * noticed; the key is only ever in memory. A file that cannot be read is one peer's trouble.
  */
 
+import { errorCode } from '../error-code.ts';
 import type { BgpPeer } from '../model/bgp-peer.ts';
 import type { PasswordFact } from './view.ts';
 
@@ -40,8 +41,7 @@ export class PasswordFiles {
       text = this.#read(path);
     } catch (error) {
       if (!(error instanceof Error)) throw error;
-      const code = 'code' in error && typeof error.code === 'string' ? error.code : error.message;
-      return missing(peer, path, `cannot be read (${code})`);
+      return missing(peer, path, `cannot be read (${errorCode(error) ?? error.message})`);
     }
     // an editor's line end is not part of the key
     const password = text.replace(/\r?\n$/, '');

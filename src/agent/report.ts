@@ -61,7 +61,7 @@ export function rememberGates({ claims }: DesiredState, view: View, history: Gat
 export function buildStatus(input: StatusInput): AgentStatus {
   const { view, identity, timeOf, desired } = input;
   const { startedMs, ...who } = identity;
-  const { stale, nodeDrain } = view;
+  const { stale, nodeDrain, stopDrain = nodeDrain } = view;
   return {
     ...who,
     startedAt: timeOf(startedMs),
@@ -69,9 +69,9 @@ export function buildStatus(input: StatusInput): AgentStatus {
       ? {}
       : { stale: { since: timeOf(stale.sinceMs), sentence: stale.sentence } }),
     joined: gateStatus(input, '', joinedGate(view)),
-    ...(nodeDrain === undefined
+    ...(stopDrain === undefined
       ? {}
-      : { draining: { since: timeOf(nodeDrain.sinceMs), reason: nodeDrain.reason } }),
+      : { draining: { since: timeOf(stopDrain.sinceMs), reason: stopDrain.reason } }),
     sessions: desired.plans.flatMap((plan) => sessionStatus(input, plan)),
     claims: desired.claims.map((decision) => claimStatus(input, decision)),
     faults: view.documents.faults,

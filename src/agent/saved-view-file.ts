@@ -3,8 +3,10 @@
  * to save is told and nothing more: routes matter more than the memory of them.
  */
 
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { errorCode } from '../error-code.ts';
+import { makeFolder } from '../linux/make-folder.ts';
 import type { Log } from '../log/log.ts';
 import type { ViewStore } from './agent.ts';
 import { formatSavedView, parseSavedView, type SavedView } from './saved-view.ts';
@@ -23,7 +25,7 @@ export class SavedViewFile implements ViewStore {
     try {
       text = readFileSync(this.#path, 'utf8');
     } catch (error) {
-      if (codeOf(error) === 'ENOENT') return undefined;
+      if (errorCode(error) === 'ENOENT') return undefined;
       this.#tell('the saved View cannot be read', error);
       return undefined;
     }
@@ -51,20 +53,9 @@ export class SavedViewFile implements ViewStore {
   }
 
   #tell(message: string, error: unknown): void {
-    this.#log.warn('state.save', { file: this.#path, code: codeOf(error) }, message);
+    const code = errorCode(error);
+    // what has no code is a mistake of ours, not of the disk
+    if (code === undefined) throw error;
+    this.#log.warn('state.save', { file: this.#path, code }, message);
   }
-}
-
-/** Node's own recursive mkdir never returns where a file system says ENOENT below a folder that exists (/proc, automounts). */
-function makeFolder(path: string): void {
-  if (existsSync(path)) return;
-  const above = dirname(path);
-  if (above !== path) makeFolder(above);
-  mkdirSync(path, { mode: 0o755 });
-}
-
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string')
-    throw error;
-  return error.code;
 }

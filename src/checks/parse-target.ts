@@ -40,8 +40,8 @@ function parseHttps(text: string, { caFile, pin }: TargetTrust): ParsedTarget {
   const parsed = parseUrl(text);
   if (!parsed.ok || parsed.target.kind !== 'http') return parsed;
   if (caFile === '') return wrong(text, 'the name of the CA file is empty');
-  const digits = pin?.replaceAll(':', '').toLowerCase();
-  if (digits !== undefined && !PIN.test(digits)) {
+  const digits = pin === undefined ? undefined : parsePin(pin);
+  if (pin !== undefined && digits === undefined) {
     return wrong(
       text,
       `the pin '${pin}' is not a SHA-256 of 64 hex digits; 'openssl x509 -in FILE -noout -fingerprint -sha256' prints one`,
@@ -55,6 +55,12 @@ function parseHttps(text: string, { caFile, pin }: TargetTrust): ParsedTarget {
       ...(digits === undefined ? {} : { pin: digits }),
     },
   };
+}
+
+/** as openssl prints it, or plain; undefined for what is no SHA-256 */
+export function parsePin(text: string): string | undefined {
+  const digits = text.replaceAll(':', '').toLowerCase();
+  return PIN.test(digits) ? digits : undefined;
 }
 
 function parseUrl(text: string): ParsedTarget {

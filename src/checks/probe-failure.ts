@@ -1,5 +1,7 @@
 /** Errors of sockets and files in words, by their codes, never by their texts. The subject (the target) stands in front. */
 
+import { errorCode } from '../error-code.ts';
+
 const WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'refused the connection',
   ECONNRESET: 'reset the connection',
@@ -16,11 +18,6 @@ const WORDS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'cannot be asked: DNS does not know the name',
   EAI_AGAIN: 'cannot be asked: DNS does not answer',
 };
-
-export function errorCode(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !('code' in error)) return undefined;
-  return typeof error.code === 'string' ? error.code : undefined;
-}
 
 export function describeSocketError(error: unknown): string {
   const code = errorCode(error);

@@ -9,6 +9,7 @@
 import { readFile } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { errorCode } from '../error-code.ts';
 import {
   type Ask,
   type Attempt,
@@ -18,7 +19,7 @@ import {
   runBounded,
   type TargetOf,
 } from './probe-bounds.ts';
-import { describeFileError, describeSocketError, errorCode } from './probe-failure.ts';
+import { describeFileError, describeSocketError } from './probe-failure.ts';
 import { distrust, hostOf, openTls, readTrust, type Trust } from './probe-tls.ts';
 import type { Answer } from './verdict.ts';
 

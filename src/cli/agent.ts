@@ -19,6 +19,7 @@ import {
   Speaker,
 } from 'bgp-ts';
 import { Agent } from '../agent/agent.ts';
+import type { JoinCheck } from '../agent/health.ts';
 import { defaultRouterId } from '../agent/router-id.ts';
 import { SavedViewFile } from '../agent/saved-view-file.ts';
 import { nodeProbe } from '../checks/probe.ts';
@@ -79,27 +80,30 @@ export const agentCommand: Command = {
   help: HELP,
   isService: true,
   async run(args, world) {
-    const settings = readUserSettings(args, world);
+    const { settings, joinCheck } = readUserSettings(args, world);
     const nodeName = settings.nodeName === '' ? hostname() : settings.nodeName;
     const level = LOG_LEVELS.find((one) => one === settings.logLevel) ?? 'info';
     const log = createPinoLog({ level, node: nodeName, destination: world.stdout });
-    return await runAgent({ settings, nodeName, log, world });
+    return await runAgent({ settings, joinCheck, nodeName, log, world });
   },
 };
 
-function readUserSettings(args: readonly string[], { env }: World): SettingTexts {
+function readUserSettings(args: readonly string[], { env }: World): UserSettings {
   try {
     const settings = readSettings({ args, env, readFile: (path) => readFileSync(path, 'utf8') });
-    joinCheckOf(settings);
-    return settings;
+    return { settings, joinCheck: joinCheckOf(settings) };
   } catch (error) {
     if (error instanceof SettingError) throw new UsageError(error.message);
     throw error;
   }
 }
 
-interface Running {
+interface UserSettings {
   readonly settings: SettingTexts;
+  readonly joinCheck: JoinCheck;
+}
+
+interface Running extends UserSettings {
   readonly nodeName: string;
   readonly log: Log;
   readonly world: World;
@@ -148,7 +152,7 @@ function filesOf(settings: SettingTexts): { readonly directory: string; readonly
 }
 
 function createAgent(running: Running, addresses: LockedAddressTable): Agent {
-  const { settings, nodeName, log, world } = running;
+  const { settings, joinCheck, nodeName, log, world } = running;
   const speaker = createAgentSpeaker(addresses);
   const listenAddress = parseAddress(settings.listenAddress);
   const routerId = parseRouterId(settings.routerId);
@@ -175,7 +179,7 @@ function createAgent(running: Running, addresses: LockedAddressTable): Agent {
     ...(settings.asn === '' ? {} : { asn: Number(settings.asn) }),
     routerId: routerId ?? defaultRouterId(nodeName, ipv4Addresses(addresses)),
     isRouterIdFixed: routerId !== undefined,
-    joinCheck: joinCheckOf(settings),
+    joinCheck,
     maxStaleMs: Number(settings.maxStale) * 1000,
     source: filesOf(settings).source,
     version: world.version,

@@ -7,6 +7,7 @@ import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { nodeClock } from 'bgp-ts';
 import { PasswordFiles } from '../agent/password-files.ts';
+import { errorCode } from '../error-code.ts';
 import { passwordFiles } from '../manifest/agent-command.ts';
 import { type NodeFile, renderCloudInit } from '../manifest/cloud-init.ts';
 import { ManifestRefusal } from '../manifest/refusal.ts';
@@ -230,7 +231,7 @@ function readBeside(path: string, source: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    if (errorCode(error) !== 'ENOENT') throw error;
     return readFileSync(join(source, basename(path)), 'utf8');
   }
 }

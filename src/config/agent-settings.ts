@@ -7,7 +7,7 @@
  */
 
 import { parseAddress, parseRouterId } from 'bgp-ts';
-import { parseTarget } from '../checks/parse-target.ts';
+import { parsePin, parseTarget } from '../checks/parse-target.ts';
 import { LOG_LEVELS } from '../log/log.ts';
 
 export interface SettingRow {
@@ -229,10 +229,4 @@ export function parseLabels(text: string): Readonly<Record<string, string>> {
       return [pair.slice(0, at).trim(), pair.slice(at + 1).trim()];
     }),
   );
-}
-
-/** as openssl prints it, or plain; undefined for what is no SHA-256 */
-export function parsePin(text: string): string | undefined {
-  const digits = text.replaceAll(':', '').toLowerCase();
-  return /^[0-9a-f]{64}$/.test(digits) ? digits : undefined;
 }

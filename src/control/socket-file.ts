@@ -9,9 +9,11 @@
  * Whatever is not a socket is never touched.
  */
 
-import { chmod, link, lstat, mkdir, mkdtemp, rename, rm, unlink } from 'node:fs/promises';
+import { chmod, link, lstat, mkdtemp, rename, rm, unlink } from 'node:fs/promises';
 import { connect, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
+import { errorCode } from '../error-code.ts';
+import { makeFolder } from '../linux/make-folder.ts';
 import { lockDirectory } from './directory-lock.ts';
 import { identify } from './identify.ts';
 
@@ -27,7 +29,7 @@ export async function takeSocket(server: Server, path: string): Promise<TakenSoc
   let nursery: string | undefined;
   let unlock: (() => void) | undefined;
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o755 });
+    makeFolder(dirname(path));
     unlock = await lockDirectory(dirname(path));
     // mode 0700; in the directory itself, which may be all that we may write to, or a file system of its own
     nursery = await mkdtemp(`${dirname(path)}/.`);
@@ -73,7 +75,7 @@ async function linkTo(born: string, path: string): Promise<string | undefined> {
       await link(born, path);
       return undefined;
     } catch (error) {
-      if (codeOf(error) !== 'EEXIST')
+      if (errorCode(error) !== 'EEXIST')
         return `cannot make the control socket ${path}: ${describe(error)}`;
     }
     const problem = await clear(path, `${born}~`);
@@ -91,7 +93,7 @@ async function clear(path: string, aside: string): Promise<string | undefined> {
     await rename(path, aside);
   } catch (error) {
     // another agent was quicker
-    return codeOf(error) === 'ENOENT'
+    return errorCode(error) === 'ENOENT'
       ? undefined
       : `cannot remove the dead socket ${path}: ${describe(error)}`;
   }
@@ -106,7 +108,7 @@ async function clear(path: string, aside: string): Promise<string | undefined> {
 }
 
 function ignoreTaken(error: unknown): void {
-  if (codeOf(error) !== 'EEXIST') throw error;
+  if (errorCode(error) !== 'EEXIST') throw error;
 }
 
 type Look =
@@ -131,7 +133,7 @@ async function look(path: string): Promise<Look> {
       };
     }
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return { kind: 'absent' };
+    if (errorCode(error) === 'ENOENT') return { kind: 'absent' };
     return { kind: 'foreign', why: describe(error) };
   }
   const code = await knock(path);
@@ -151,7 +153,7 @@ function knock(path: string): Promise<string | undefined> {
       socket.destroy();
       resolve(undefined);
     });
-    socket.once('error', (error) => resolve(codeOf(error)));
+    socket.once('error', (error) => resolve(errorCode(error)));
   });
 }
 
@@ -161,17 +163,12 @@ async function removeOwn(path: string, own: { ino: number; dev: number }): Promi
     const { ino, dev } = await lstat(path);
     if (ino === own.ino && dev === own.dev) await unlink(path);
   } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw error;
+    if (errorCode(error) !== 'ENOENT') throw error;
   }
 }
 
-function codeOf(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !('code' in error)) return undefined;
-  return typeof error.code === 'string' ? error.code : undefined;
-}
-
 function describe(error: unknown): string {
-  switch (codeOf(error)) {
+  switch (errorCode(error)) {
     case 'EACCES':
     case 'EPERM':
       return 'permission denied; run it as root, or name a path of yours with --socket';

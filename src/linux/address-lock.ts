@@ -9,7 +9,6 @@ import {
   closeSync,
   fstatSync,
   ftruncateSync,
-  mkdirSync,
   openSync,
   readFileSync,
   rmSync,
@@ -17,6 +16,8 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { errorCode } from '../error-code.ts';
+import { makeFolder } from './make-folder.ts';
 import { lockFile, NetlinkError } from './netlink-calls.ts';
 
 export type AddressLock =
@@ -30,10 +31,10 @@ export function takeAddressLock(folder: string, pid: number): AddressLock {
   let path: string;
   try {
     path = join(folder, `addresses-${statSync('/proc/self/ns/net').ino}.lock`);
-    mkdirSync(folder, { recursive: true, mode: 0o755 });
+    makeFolder(folder);
     fd = openSync(path, 'a+', 0o600);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error)) throw error;
+    if (errorCode(error) === undefined) throw error;
     return { kind: 'held', release: NOTHING };
   }
   try {

@@ -12,6 +12,7 @@
 
 import { appendFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { type Address, formatAddress } from 'bgp-ts';
+import { errorCode } from '../error-code.ts';
 import { NetlinkError } from './netlink-calls.ts';
 
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
@@ -77,7 +78,7 @@ function readIfThere(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '';
+    if (errorCode(error) === 'ENOENT') return '';
     throw error;
   }
 }

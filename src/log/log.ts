@@ -20,8 +20,7 @@ export type LogEvent =
   | 'claim.bind'
   | 'documents.refused'
   | 'documents.loaded'
-  | 'state.save'
-  | 'control.listen';
+  | 'state.save';
 
 /** Never a secret among them; pino-log.ts also redacts what looks like one. */
 export type LogFields = Readonly<Record<string, unknown>>;

@@ -10,6 +10,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type Address, type Endpoint, formatAddress } from 'bgp-ts';
+import { eventFrame, sendJson } from '../web/http-reply.ts';
 import type { RouterEvent } from './events.ts';
 import type { Router } from './router.ts';
 
@@ -77,14 +78,14 @@ export class RouterHttp {
       'cache-control': 'no-store',
     });
     const snapshot = { routes: this.#router.routes(), peers: this.#router.peers() };
-    response.write(`retry: 1000\n${frame('snapshot', snapshot)}`);
+    response.write(`retry: 1000\n${eventFrame('snapshot', snapshot)}`);
     this.#readers.add(response);
     response.on('close', () => this.#readers.delete(response));
     response.on('error', () => this.#readers.delete(response));
   }
 
   #tell({ kind, ...facts }: RouterEvent): void {
-    if (this.#readers.size > 0) this.#write(frame(kind, facts));
+    if (this.#readers.size > 0) this.#write(eventFrame(kind, facts));
   }
 
   #write(text: string): void {
@@ -93,16 +94,4 @@ export class RouterHttp {
       if (reader.writableLength > MAX_UNREAD_OCTETS) reader.destroy();
     }
   }
-}
-
-function frame(event: string, data: object): string {
-  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
-}
-
-function sendJson(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, {
-    'content-type': 'application/json; charset=utf-8',
-    'cache-control': 'no-store',
-  });
-  response.end(`${JSON.stringify(body)}\n`);
 }

@@ -13,6 +13,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Demo } from '../demo/demo.ts';
 import { parseVerb } from '../demo/verbs.ts';
+import { eventFrame, sendJson } from './http-reply.ts';
 import { pageParts } from './page-parts.ts';
 
 export type DemoFacts = Pick<Demo, 'scene' | 'subscribe' | 'act' | 'skip'>;
@@ -74,7 +75,7 @@ export class DemoServer {
     clearInterval(this.#timer);
     if (!this.#server.listening) return;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const reader of this.#readers) reader.end(frame('bye', {}));
+    for (const reader of this.#readers) reader.end(eventFrame('bye', {}));
     this.#server.closeIdleConnections();
     const timer = setTimeout(() => this.#server.closeAllConnections(), EVERY_MS);
     await closed;
@@ -121,7 +122,7 @@ export class DemoServer {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store',
     });
-    response.write(`retry: 1000\n${frame('scene', this.#demo.scene())}`);
+    response.write(`retry: 1000\n${eventFrame('scene', this.#demo.scene())}`);
     this.#readers.add(response);
     response.on('close', () => this.#readers.delete(response));
     response.on('error', () => this.#readers.delete(response));
@@ -130,7 +131,7 @@ export class DemoServer {
   #tell(): void {
     if (!this.#isStale || this.#readers.size === 0) return;
     this.#isStale = false;
-    const text = frame('scene', this.#demo.scene());
+    const text = eventFrame('scene', this.#demo.scene());
     for (const reader of this.#readers) {
       reader.write(text);
       if (reader.writableLength > MAX_UNREAD) reader.destroy();
@@ -183,16 +184,4 @@ function isSame(a: string, b: string): boolean {
 
 function hashOf(text: string): string {
   return `sha256-${createHash('sha256').update(text).digest('base64')}`;
-}
-
-function frame(event: string, data: object): string {
-  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
-}
-
-function sendJson(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, {
-    'content-type': 'application/json; charset=utf-8',
-    'cache-control': 'no-store',
-  });
-  response.end(`${JSON.stringify(body)}\n`);
 }

@@ -11,7 +11,7 @@ import { holdSeconds, vip, vipPrefix } from './support/addresses.ts';
 import { edgeKinds } from './support/edge-router.ts';
 import { type CaseId, failoverCases } from './support/failover-cases.ts';
 import { freezeRace } from './support/freeze-race.ts';
-import { joinFailures } from './support/master.ts';
+import { joinFailures, type Master } from './support/master.ts';
 import {
   type Measurement,
   measured,
@@ -106,48 +106,35 @@ describe('fail-over of a control-plane address', () => {
 
   measure(
     'drain',
-    async ({ topology, prober, sinceMs, gone }) => {
-      const m1 = topology.master('m1');
-      m1.agent.signal('SIGTERM');
-      const goneMs = await gone('m1');
-      expect(await m1.agent.ended, 'exit status').to.equal(0);
-      expect(await m1.holds(vip), 'the address is off the interface').to.equal(false);
-      await topology.routesOf(others);
-      m1.startAgent();
-      await topology.routesOf(all);
-      const outage = await prober.outage(sinceMs, nowMs());
-      return { ...outage, routeGoneMs: goneMs - sinceMs };
-    },
+    (step) =>
+      awayAndBack(step, {
+        leave: (m1) => m1.agent.signal('SIGTERM'),
+        whileAway: async (m1) => {
+          expect(await m1.agent.ended, 'exit status').to.equal(0);
+          expect(await m1.holds(vip), 'the address is off the interface').to.equal(false);
+        },
+        comeBack: (m1) => m1.startAgent(),
+      }),
     losesNothing,
   );
 
   measure(
     'kill',
-    async ({ topology, prober, sinceMs, gone }) => {
-      const m1 = topology.master('m1');
-      await m1.killAgent();
-      const goneMs = await gone('m1');
-      await topology.routesOf(others);
-      m1.startAgent();
-      await topology.routesOf(all);
-      const outage = await prober.outage(sinceMs, nowMs());
-      return { ...outage, routeGoneMs: goneMs - sinceMs };
-    },
+    (step) =>
+      awayAndBack(step, {
+        leave: (m1) => m1.killAgent(),
+        comeBack: (m1) => m1.startAgent(),
+      }),
     losesNothing,
   );
 
   measure(
     'api-death',
-    async ({ topology, prober, sinceMs, gone }) => {
-      const m1 = topology.master('m1');
-      await m1.killApi();
-      const goneMs = await gone('m1');
-      await topology.routesOf(others);
-      m1.startApi();
-      await topology.routesOf(all);
-      const outage = await prober.outage(sinceMs, nowMs());
-      return { ...outage, routeGoneMs: goneMs - sinceMs };
-    },
+    (step) =>
+      awayAndBack(step, {
+        leave: (m1) => m1.killApi(),
+        comeBack: (m1) => m1.startApi(),
+      }),
     (measurement) => losesOneWayFor(measurement, 1_500),
   );
 
@@ -170,50 +157,37 @@ describe('fail-over of a control-plane address', () => {
 
   measure(
     'machine-frozen',
-    async ({ topology, prober, sinceMs, gone }) => {
-      const m1 = topology.master('m1');
-      m1.freeze('all');
-      const goneMs = await gone('m1');
-      await topology.routesOf(others);
-      // What was sent to the frozen one must time out before it wakes and answers after all.
-      await prober.outage(sinceMs, nowMs());
-      m1.thaw();
-      await topology.routesOf(all);
-      const outage = await prober.outage(sinceMs, nowMs());
-      return { ...outage, routeGoneMs: goneMs - sinceMs };
-    },
+    (step) =>
+      awayAndBack(step, {
+        leave: (m1) => m1.freeze('all'),
+        // What was sent to the frozen one must time out before it wakes and answers after all.
+        beforeReturn: () => step.prober.outage(step.sinceMs, nowMs()),
+        comeBack: (m1) => m1.thaw(),
+      }),
     (measurement) => losesOneWayFor(measurement, silenceBoundMs(measurement)),
   );
 
   measure(
     'power-off',
-    async ({ topology, prober, sinceMs, gone }) => {
-      const m1 = topology.master('m1');
-      await m1.powerOff();
-      const goneMs = await gone('m1');
-      await topology.routesOf(others);
-      await m1.powerOn(vip);
-      m1.startApi();
-      m1.startAgent();
-      await topology.routesOf(all);
-      const outage = await prober.outage(sinceMs, nowMs());
-      return { ...outage, routeGoneMs: goneMs - sinceMs };
-    },
+    (step) =>
+      awayAndBack(step, {
+        leave: (m1) => m1.powerOff(),
+        comeBack: async (m1) => {
+          await m1.powerOn(vip);
+          m1.startApi();
+          m1.startAgent();
+        },
+      }),
     (measurement) => losesOneWayFor(measurement, silenceBoundMs(measurement)),
   );
 
   measure(
     'uplink-cut',
-    async ({ topology, prober, sinceMs, gone }) => {
-      const m1 = topology.master('m1');
-      await m1.cutUplink();
-      const goneMs = await gone('m1');
-      await topology.routesOf(others);
-      await m1.mendUplink();
-      await topology.routesOf(all);
-      const outage = await prober.outage(sinceMs, nowMs());
-      return { ...outage, routeGoneMs: goneMs - sinceMs };
-    },
+    (step) =>
+      awayAndBack(step, {
+        leave: (m1) => m1.cutUplink(),
+        comeBack: (m1) => m1.mendUplink(),
+      }),
     (measurement) => losesOneWayFor(measurement, 1_000),
   );
 
@@ -309,6 +283,30 @@ type Step = {
   /** When the route of a master left the router's kernel. */
   readonly gone: (name: string) => Promise<number>;
 };
+
+type Journey = {
+  readonly leave: (m1: Master) => unknown;
+  /** Before the tables are asked for what is left. */
+  readonly whileAway?: (m1: Master) => Promise<unknown>;
+  /** After they have shown it. */
+  readonly beforeReturn?: () => Promise<unknown>;
+  readonly comeBack: (m1: Master) => unknown;
+};
+
+/** One way goes and comes back: what the client lost from the first moment to the last, and when the way was gone. */
+async function awayAndBack(step: Step, journey: Journey): Promise<Run> {
+  const { topology, prober, sinceMs, gone } = step;
+  const m1 = topology.master('m1');
+  await journey.leave(m1);
+  const goneMs = await gone('m1');
+  await journey.whileAway?.(m1);
+  await topology.routesOf(others);
+  await journey.beforeReturn?.();
+  await journey.comeBack(m1);
+  await topology.routesOf(all);
+  const outage = await prober.outage(sinceMs, nowMs());
+  return { ...outage, routeGoneMs: goneMs - sinceMs };
+}
 
 async function boot(topology: Topology): Promise<void> {
   for (const master of topology.masters) {

@@ -10,6 +10,7 @@
 import { type BigIntStats, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
+import { errorCode } from '../../error-code.ts';
 import { type DocumentResult, readPiece } from './read-document.ts';
 import { contentLine, splitDocuments } from './split-documents.ts';
 
@@ -198,6 +199,7 @@ function signature(stat: BigIntStats | string): string {
 
 /** ENOENT and its like; anything without such a code is our mistake */
 function reasonOf(error: unknown): string {
-  if (error instanceof Error && 'code' in error) return String(error.code);
-  throw error;
+  const code = errorCode(error);
+  if (code === undefined) throw error;
+  return code;
 }

@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { documentText } from '../../support/document.ts';
 import { AGENT_ADDRESS, AGENT_ASN, BIRD_ASN, BIRD_PORT } from './loopback-bird.ts';
 
 const program = process.env['HERALD_PROGRAM'] ?? join(import.meta.dirname, '../../../dist/herald');
@@ -49,8 +50,7 @@ export class AgentProcess {
   }
 
   residentMegabytes(): number {
-    const text = readFileSync(`/proc/${this.#child?.pid}/status`, 'utf8');
-    return Number(/VmRSS:\s+(\d+)/.exec(text)?.[1] ?? 0) / 1024;
+    return residentMegabytes(this.#child?.pid);
   }
 
   /** sends the signal; resolves with the moment at which the process is gone */
@@ -65,12 +65,13 @@ export class AgentProcess {
   }
 }
 
-function document(kind: string, name: string, spec: object): string {
-  return JSON.stringify({ apiVersion: 'herald.dev/v1alpha1', kind, metadata: { name }, spec });
+export function residentMegabytes(pid: number | undefined): number {
+  const text = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+)/.exec(text)?.[1] ?? 0) / 1024;
 }
 
 const peerDocument = (port: number): string =>
-  document('BGPPeer', 'router', {
+  documentText('BGPPeer', 'router', {
     address: '127.0.0.1',
     port,
     asn: BIRD_ASN,
@@ -81,13 +82,13 @@ const peerDocument = (port: number): string =>
     timers: { holdSeconds: 90, keepaliveSeconds: 30, connectRetrySeconds: 1 },
   });
 
-const poolDocument = document('IPPool', 'bench', {
+const poolDocument = documentText('IPPool', 'bench', {
   addresses: ['198.18.0.0/15'],
   drain: { waitSeconds: 0 },
 });
 
 export const claimDocument = (address: string, spec: object = {}): string =>
-  document('IPClaim', address, spec);
+  documentText('IPClaim', address, spec);
 
 /** the n-th address of the pool, in the style of kubectl: each claim a document of its own */
 export const address = (n: number): string => `198.${18 + (n >> 16)}.${(n >> 8) & 255}.${n & 255}`;

@@ -4,15 +4,15 @@
  */
 
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { median } from '../median.ts';
-import { AgentProcess, address, claimDocument } from './agent-process.ts';
-import { AGENT_ADDRESS, LoopbackBird } from './loopback-bird.ts';
+import { AgentProcess, address, claimDocument, residentMegabytes } from './agent-process.ts';
+import { LoopbackBird } from './loopback-bird.ts';
 
 interface Row {
   readonly name: string;
@@ -45,8 +45,8 @@ async function repeat(
   return values;
 }
 
-/** process start to the first octet of the OPEN */
-async function startToOpen(): Promise<number> {
+/** Somebody to dial: its port, and the moment of the first octet that comes. */
+async function listener(): Promise<{ port: number; first: Promise<number>; close: () => void }> {
   const server = createServer();
   const first = new Promise<number>((resolve) => {
     server.on('connection', (socket) => {
@@ -54,38 +54,39 @@ async function startToOpen(): Promise<number> {
       socket.once('data', () => resolve(performance.now()));
     });
   });
+  return { port: await listening(server), first, close: () => server.close() };
+}
+
+async function listening(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const local = server.address();
   if (local === null || typeof local === 'string') throw new Error('no port');
+  return local.port;
+}
+
+/** process start to the first octet of the OPEN */
+async function startToOpen(): Promise<number> {
+  const { port, first, close } = await listener();
   agent.write(
     'claims.yaml',
     Array.from({ length: 10 }, (_, n) => claimDocument(address(n + 1))),
   );
-  agent.start(NOW, local.port);
+  agent.start(NOW, port);
   const at = await first;
   await agent.end('SIGKILL');
-  server.close();
+  close();
   return at - agent.startedAt;
 }
 
 /** the floor of that: the same Node, one connection, one octet */
 async function bareStart(): Promise<number> {
-  const server = createServer();
-  const first = new Promise<number>((resolve) => {
-    server.on('connection', (socket) => {
-      socket.on('error', () => undefined);
-      socket.once('data', () => resolve(performance.now()));
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const local = server.address();
-  if (local === null || typeof local === 'string') throw new Error('no port');
+  const { port, first, close } = await listener();
   const started = performance.now();
-  const script = `require('net').connect(${local.port}, '127.0.0.1').write('x')`;
+  const script = `require('net').connect(${port}, '127.0.0.1').write('x')`;
   const child = spawn(process.execPath, ['-e', script], { stdio: 'ignore' });
   const at = await first;
   child.kill('SIGKILL');
-  server.close();
+  close();
   return at - started;
 }
 
@@ -101,11 +102,9 @@ async function successToRoute(bird: LoopbackBird): Promise<number> {
     if (answered === needed) lastAt = performance.now();
     response.end();
   });
-  await new Promise<void>((resolve) => api.listen(0, '127.0.0.1', resolve));
-  const local = api.address();
-  if (local === null || typeof local === 'string') throw new Error('no port');
+  const port = await listening(api);
   agent.write('claims.yaml', [claimDocument(address(7))]);
-  const check = `http://127.0.0.1:${local.port}/readyz`;
+  const check = `http://127.0.0.1:${port}/readyz`;
   agent.start([
     '--join-check',
     check,
@@ -180,8 +179,7 @@ async function residentAfterAMinute(bird: LoopbackBird): Promise<readonly Row[]>
   await bird.moment('the routes', async () => (await bird.count()) === 10);
   say('a minute of rest, then the memory');
   await pause(60_000);
-  const status = readFileSync(`/proc/${floor.pid}/status`, 'utf8');
-  const bare = Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
+  const bare = residentMegabytes(floor.pid);
   const values = [agent.residentMegabytes()];
   await agent.end('SIGTERM');
   floor.kill();
@@ -250,4 +248,4 @@ async function main(): Promise<number> {
   }
 }
 
-if (AGENT_ADDRESS.startsWith('127.')) process.exitCode = await main();
+process.exitCode = await main();

@@ -128,6 +128,7 @@ describe('the agent', () => {
     bench.machine.terminate(() => told.push('over'));
     await bench.run.pass(2900);
     expect(bench.form(page)).to.equal('draining');
+    expect(bench.process.agent.status().draining?.reason).to.equal('the agent stops (SIGTERM)');
     expect(bench.ours()).to.deep.equal(['lo']);
     await bench.run.pass(2000);
     expect(bench.ours()).to.deep.equal([]);

@@ -2,8 +2,8 @@ import { address, formatPrefix, prefix } from 'bgp-ts';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { acceptedRoutes, cidrsOf } from '../../../src/manifest/accepted-routes.ts';
-import type { BgpPeer } from '../../../src/model/bgp-peer.ts';
-import type { AddressRange, IpPool } from '../../../src/model/ip-pool.ts';
+import type { AddressRange } from '../../../src/model/ip-pool.ts';
+import { peer as plainPeer, pool } from '../agent/scenery.ts';
 
 const range = (first: string, last: string): AddressRange => ({
   first: address(first),
@@ -11,34 +11,10 @@ const range = (first: string, last: string): AddressRange => ({
   text: `${first}-${last}`,
 });
 
-const pool = (fields: Partial<IpPool>): IpPool => ({
-  name: 'vips',
-  labels: {},
-  ranges: [],
-  avoidFirstLast: false,
-  autoAssign: true,
-  priority: 0,
-  placement: { mode: 'anycast', nodeFilter: 'fair', prependStep: 3 },
-  advertisements: [],
-  drain: { on: [], waitSeconds: 10 },
-  notReady: 'keep',
-  ...fields,
-});
-
-const peer: BgpPeer = {
-  name: 'tor',
+const peer = plainPeer({
   labels: { rack: 'a' },
   target: { kind: 'address', address: address('10.0.0.1') },
-  port: 179,
-  asn: 64500,
-  families: ['ipv4', 'ipv6'],
-  timers: { holdSeconds: 9, keepaliveSeconds: 3, connectRetrySeconds: 5 },
-  ttlSecurity: false,
-  nextHop: {},
-  listen: false,
-  maxRoutes: 500,
-  overrides: [],
-};
+});
 
 const shown = (routes: ReturnType<typeof acceptedRoutes>) =>
   routes.map((each) => `${each.prefix} ${each.length}`);

@@ -9,6 +9,7 @@ import type { AgentStatus } from '../../../src/agent/status.ts';
 import { ControlClient } from '../../../src/control/client.ts';
 import { createRouter } from '../../interop/routers/create.ts';
 import type { Route, Router } from '../../interop/routers/router.ts';
+import { documentText } from '../../support/document.ts';
 import { createLab, type Host, type Lab } from '../../support/netns.ts';
 import { done, notYet, until, untilValue } from '../../support/poll.ts';
 import type { Running, SpawnOptions } from '../../support/process.ts';
@@ -21,12 +22,8 @@ export const ROUTER_ASN = 64500;
 /** no session comes back this fast */
 export const SAME_SESSION_MS = 20;
 
-export function document(kind: string, name: string, spec: object): string {
-  return JSON.stringify({ apiVersion: 'herald.dev/v1alpha1', kind, metadata: { name }, spec });
-}
-
 export const peer = (changes: object = {}) =>
-  document('BGPPeer', 'tor', {
+  documentText('BGPPeer', 'tor', {
     address: ROUTER_ADDRESS,
     asn: ROUTER_ASN,
     localASN: NODE_ASN,
@@ -35,12 +32,12 @@ export const peer = (changes: object = {}) =>
     ...changes,
   });
 export const pool = (changes: object = {}) =>
-  document('IPPool', 'vips', {
+  documentText('IPPool', 'vips', {
     addresses: ['198.51.100.0/24'],
     drain: { waitSeconds: 0 },
     ...changes,
   });
-export const claim = (address: string, spec: object = {}) => document('IPClaim', address, spec);
+export const claim = (address: string, spec: object = {}) => documentText('IPClaim', address, spec);
 
 export class AgentLab {
   readonly lab: Lab;

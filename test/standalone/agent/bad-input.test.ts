@@ -8,18 +8,11 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { AgentStatus } from '../../../src/agent/status.ts';
 import { ControlClient } from '../../../src/control/client.ts';
+import { documentText } from '../../support/document.ts';
 import { untilValue } from '../../support/poll.ts';
 import { heraldProgram } from '../support/herald-program.ts';
 import { skipWithoutStandalone } from '../support/require-standalone.ts';
-import {
-  AgentLab,
-  claim,
-  document,
-  NODE_ADDRESS,
-  peer,
-  pool,
-  SAME_SESSION_MS,
-} from './agent-lab.ts';
+import { AgentLab, claim, NODE_ADDRESS, peer, pool, SAME_SESSION_MS } from './agent-lab.ts';
 
 const VIP = '198.51.100.10';
 const OTHER = '198.51.100.11';
@@ -63,8 +56,8 @@ describe('standalone: bad input', function () {
 
   it('unknown kind, and an IPNode', async () => {
     await beside({
-      'a.yaml': [document('IPClam', OTHER, {})],
-      'b.yaml': [document('IPNode', 'm1', {})],
+      'a.yaml': [documentText('IPClam', OTHER, {})],
+      'b.yaml': [documentText('IPNode', 'm1', {})],
     });
     await says(/a\.yaml:1 .*IPClam.*IPClaim/s, faults);
     await says(/b\.yaml:1 .*IPNode/, faults);
@@ -79,7 +72,7 @@ describe('standalone: bad input', function () {
 
   it('overlapping pools: the later one is refused and names the other', async () => {
     await beside({
-      'z.yaml': [document('IPPool', 'zz-again', { addresses: ['198.51.100.128/25'] })],
+      'z.yaml': [documentText('IPPool', 'zz-again', { addresses: ['198.51.100.128/25'] })],
     });
     await says(/z\.yaml:\d+ .*vips/s, faults);
     await lab.announces([VIP]);
@@ -92,7 +85,7 @@ describe('standalone: bad input', function () {
   });
 
   it("a claim that is the node's own address", async () => {
-    const own = document('IPPool', 'own', { addresses: ['10.50.0.0/24'] });
+    const own = documentText('IPPool', 'own', { addresses: ['10.50.0.0/24'] });
     await beside({ 'a.yaml': [own, claim(NODE_ADDRESS, { bind: { interface: 'lo' } })] });
     await says(/10\.50\.0\.2 allowed closed: .*own address/, gates);
     await lab.announces([VIP]);
@@ -102,7 +95,7 @@ describe('standalone: bad input', function () {
 
   it('unreadable password file: that session stays down and follows when the file comes', async () => {
     const key = join(lab.node.folder, 'late-key');
-    const locked = document('BGPPeer', 'locked', {
+    const locked = documentText('BGPPeer', 'locked', {
       address: '10.50.0.66',
       asn: 64999,
       localASN: 64512,
@@ -130,7 +123,7 @@ describe('standalone: bad input', function () {
       async () => (await lab.node.exec('ss', ['-Hltn', 'sport', '=', ':179'])).stdout,
       (text) => text.trim() !== '',
     );
-    const listening = document('BGPPeer', 'caller', {
+    const listening = documentText('BGPPeer', 'caller', {
       address: '10.50.0.55',
       asn: 64999,
       localASN: 64512,
@@ -231,7 +224,7 @@ describe('standalone: bad input', function () {
         async () => {
           lab.write({
             'tick.yaml': [
-              document('IPPool', `p${performance.now().toFixed(0)}`, {
+              documentText('IPPool', `p${performance.now().toFixed(0)}`, {
                 addresses: ['203.0.113.0/24'],
               }),
             ],

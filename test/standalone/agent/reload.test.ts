@@ -4,9 +4,10 @@ import { rmSync } from 'node:fs';
 import { expect } from 'chai';
 import type { AgentStatus } from '../../../src/agent/status.ts';
 import { startCapture } from '../../support/capture.ts';
+import { documentText } from '../../support/document.ts';
 import { untilValue } from '../../support/poll.ts';
 import { skipWithoutStandalone } from '../support/require-standalone.ts';
-import { AgentLab, claim, document, peer, pool, SAME_SESSION_MS } from './agent-lab.ts';
+import { AgentLab, claim, peer, pool, SAME_SESSION_MS } from './agent-lab.ts';
 
 const VIP = '198.51.100.10';
 const OTHER = '198.51.100.11';
@@ -107,7 +108,7 @@ describe('standalone: documents that change', function () {
   it('a new peer that does not answer and one that is removed leave the others alone', async () => {
     await running();
     const before = await lab.upSince();
-    const silent = document('BGPPeer', 'silent', {
+    const silent = documentText('BGPPeer', 'silent', {
       address: '10.50.0.77',
       asn: 64999,
       localASN: 64512,

@@ -10,12 +10,13 @@ import type { AgentStatus } from '../../../src/agent/status.ts';
 import { ControlClient } from '../../../src/control/client.ts';
 import { Bird } from '../../interop/routers/bird.ts';
 import type { RouterConfig } from '../../interop/routers/router.ts';
+import { documentText } from '../../support/document.ts';
 import { createLab, type Host, type Lab } from '../../support/netns.ts';
 import { untilValue } from '../../support/poll.ts';
 import type { Running } from '../../support/process.ts';
 import { heraldProgram } from '../support/herald-program.ts';
 import { skipWithoutStandalone } from '../support/require-standalone.ts';
-import { claim, document, NODE_ASN, ROUTER_ASN } from './agent-lab.ts';
+import { claim, NODE_ASN, ROUTER_ASN } from './agent-lab.ts';
 
 const V4 = '198.51.100.10';
 const V6 = '2001:db8:ffff::10';
@@ -47,7 +48,7 @@ describe('standalone: sessions of every shape', function () {
   });
   after(async () => await lab?.destroy());
 
-  const pool = document('IPPool', 'both', {
+  const pool = documentText('IPPool', 'both', {
     addresses: ['198.51.100.0/24', '2001:db8:ffff::/64'],
     drain: { waitSeconds: 0 },
   });
@@ -67,7 +68,7 @@ describe('standalone: sessions of every shape', function () {
     const spec = { asn: ROUTER_ASN, localASN: NODE_ASN, timers: quick, ...peer };
     writeFileSync(
       join(documents, 'all.yaml'),
-      [document('BGPPeer', 'tor', spec), pool, ...claims].join('\n---\n'),
+      [documentText('BGPPeer', 'tor', spec), pool, ...claims].join('\n---\n'),
     );
     bird = new Bird();
     await bird.start(routerHost, {
