@@ -3,7 +3,7 @@
 import { type LargeCommunity, parseCommunity, parseLargeCommunity } from 'bgp-ts';
 import { parseAddressRange, rangesOverlap } from './address-range.ts';
 import { Fields } from './fields.ts';
-import type { AddressRange, Advertisement, IpPool, Placement } from './ip-pool.ts';
+import type { AddressRange, Advertisement, IpPool, NamespaceChoice, Placement } from './ip-pool.ts';
 import { optional } from './optional.ts';
 import { type Converted, converted, Refusal } from './refusal.ts';
 
@@ -25,11 +25,22 @@ function poolOf(document: Fields): IpPool {
     avoidFirstLast: spec.flag('avoidFirstLast'),
     autoAssign: spec.flag('autoAssign'),
     priority: spec.number('priority'),
+    ...optional('namespaces', namespacesOf(spec.optionalObject('namespaces'))),
+    ...optional('serviceSelector', spec.selector('serviceSelector')),
+    shareAcross: spec.texts('shareAcross'),
+    allowExternalIps: spec.flag('allowExternalIPs'),
+    ignoreExcludeLabel: spec.flag('ignoreExcludeLabel'),
     placement: placementOf(spec.object('placement')),
     advertisements: spec.objects('advertisements').map(advertisementOf),
     drain: { on: drain.texts('on'), waitSeconds: drain.number('waitSeconds') },
     notReady: spec.word('notReady', ['keep', 'withdraw']),
   };
+}
+
+function namespacesOf(choice: Fields | undefined): NamespaceChoice | undefined {
+  return (
+    choice && { names: choice.texts('names'), ...optional('selector', choice.selector('selector')) }
+  );
 }
 
 function rangesOf(spec: Fields): readonly AddressRange[] {

@@ -9,12 +9,26 @@ export interface IpPool {
   readonly ranges: readonly AddressRange[];
   readonly avoidFirstLast: boolean;
   readonly autoAssign: boolean;
+  /** the highest is tried first */
   readonly priority: number;
+  /** whose Services may use it; absent = all namespaces */
+  readonly namespaces?: NamespaceChoice;
+  readonly serviceSelector?: LabelSelector;
+  /** namespaces whose Services may share an address with each other; empty = only within one */
+  readonly shareAcross: readonly string[];
+  readonly allowExternalIps: boolean;
+  readonly ignoreExcludeLabel: boolean;
   readonly placement: Placement;
   /** empty = all peers, plain routes */
   readonly advertisements: readonly Advertisement[];
   readonly drain: { readonly on: readonly string[]; readonly waitSeconds: number };
   readonly notReady: 'keep' | 'withdraw';
+}
+
+/** names and selector add up */
+export interface NamespaceChoice {
+  readonly names: readonly string[];
+  readonly selector?: LabelSelector;
 }
 
 /** Both ends belong to it; of one family. A CIDR is its first to its last address. */

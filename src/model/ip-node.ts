@@ -1,0 +1,55 @@
+/** What the controller reads of an IPNode, and what an agent writes into its status (deploy/crds/ipnodes.yaml). */
+
+import type { Condition } from './service.ts';
+
+export interface IpNode {
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly status: IpNodeStatus;
+}
+
+export interface IpNodeStatus {
+  readonly joined?: {
+    readonly open: boolean;
+    readonly reason: string;
+    readonly message: string;
+    readonly since: string;
+  };
+  /** why the node takes no exclusive claim and gives back those it has; absent = it does not drain */
+  readonly draining?: { readonly reason: string; readonly since: string };
+  readonly sessions?: readonly IpNodeSession[];
+  readonly routes?: number;
+  readonly refused?: readonly IpNodeRefusal[];
+  readonly refusedMore?: number;
+  /** exclusive claims at a level that the controller waits for, or that have just left: the answer to a move */
+  readonly levels?: readonly IpNodeLevel[];
+  /**
+   * resourceVersion of IPClaims up to which everything has been taken up, and every withdrawal in it has been written to the
+   * routers: what was released at or before it is announced by this node no more
+   */
+  readonly observedClaims?: string;
+  readonly conditions?: readonly Condition[];
+}
+
+export interface IpNodeSession {
+  readonly peer: string;
+  readonly address: string;
+  readonly state: 'Idle' | 'Connect' | 'Active' | 'OpenSent' | 'OpenConfirm' | 'Established';
+  readonly since?: string;
+  readonly routesSent?: number;
+  readonly routesReceived?: number;
+  readonly lastError?: string;
+}
+
+export interface IpNodeRefusal {
+  readonly address: string;
+  readonly gate: string;
+  readonly message: string;
+}
+
+/** `level` as it is on the wire, to every peer whose session is up */
+export interface IpNodeLevel {
+  readonly address: string;
+  readonly level: 0 | 1 | 2;
+}

@@ -1,0 +1,68 @@
+/**
+ * The names that Herald goes by in a cluster: API group, labels, annotations, Leases. One place, since agents, controller,
+ * manifests and people must all spell them alike. Pure.
+ */
+
+import type { Labels } from './labels.ts';
+import { shortHash } from './short-hash.ts';
+
+export const GROUP = 'herald.dev';
+export const VERSION = 'v1alpha1';
+export const API_VERSION = `${GROUP}/${VERSION}`;
+export const NAMESPACE = 'herald-system';
+/** spec.loadBalancerClass of Services that are ours */
+export const LOAD_BALANCER_CLASS = 'herald.dev/herald';
+
+export const ANNOTATION = {
+  /** wanted addresses, separated by commas */
+  addresses: 'herald.dev/addresses',
+  /** wanted pools, separated by commas */
+  pool: 'herald.dev/pool',
+  /** Services with the same word may share an address */
+  share: 'herald.dev/share',
+  /** `auto`: give it an external IP from a pool with allowExternalIPs */
+  externalIp: 'herald.dev/external-ip',
+} as const;
+
+/** on every claim that all nodes may announce; its value says nothing */
+export const ANYCAST_LABEL = 'herald.dev/anycast';
+/** on every claim that the controller made; its value is the pool */
+export const POOL_LABEL = 'herald.dev/pool';
+/** on a claim that its last Service has left, `namespace/name` of that Service: the address is quarantined until the nodes have let go of it */
+export const RELEASED_BY_ANNOTATION = 'herald.dev/released-by';
+export const RELEASED_AT_ANNOTATION = 'herald.dev/released-at';
+export const EXCLUDE_LABEL = 'node.kubernetes.io/exclude-from-external-load-balancers';
+export const OUT_OF_SERVICE_TAINT = 'node.kubernetes.io/out-of-service';
+export const CONTROLLER_LEASE = 'herald-controller';
+
+const NODE_LABEL_PREFIX = 'node.herald.dev/';
+/** of the part of a label's key behind the slash */
+const LONGEST = 63;
+const KEPT = 54;
+
+/**
+ * How high a node's route to an exclusive claim stands: the holder 0, one that leaves or is cut off from the API 1, a standby 2. It is the
+ * value of the node's label on the claim.
+ */
+export type PreferenceLevel = 0 | 1 | 2;
+
+/** Key of the label that puts an exclusive claim into the filtered watch of one node. */
+export function nodeLabel(node: string): string {
+  return `${NODE_LABEL_PREFIX}${fitting(node)}`;
+}
+
+/** Name of the Lease in herald-system that a node's agent renews. */
+export function nodeLease(node: string): string {
+  return `node-${fitting(node)}`;
+}
+
+function fitting(node: string): string {
+  return node.length <= LONGEST ? node : `${node.slice(0, KEPT)}-${shortHash(node)}`;
+}
+
+/** Where a node stands with a claim by its labels; undefined: it has no part in it. A value that is no level is a holder's. */
+export function levelOf(labels: Labels, node: string): PreferenceLevel | undefined {
+  const value = labels[nodeLabel(node)];
+  if (value === undefined) return undefined;
+  return value === '1' ? 1 : value === '2' ? 2 : 0;
+}
