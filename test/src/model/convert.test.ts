@@ -98,6 +98,18 @@ describe('convertPeer', () => {
 });
 
 describe('convertPool', () => {
+  it('takes whom it is for', () => {
+    const text = `{addresses: [192.0.2.0/30], namespaces: {names: [a], selector: {matchLabels: {t: x}}},
+      serviceSelector: {matchLabels: {u: y}}, shareAcross: [a, b], allowExternalIPs: true, ignoreExcludeLabel: true}`;
+    expect(taken(pool(text))).to.deep.include({
+      namespaces: { names: ['a'], selector: { matchLabels: { t: 'x' } } },
+      serviceSelector: { matchLabels: { u: 'y' } },
+      shareAcross: ['a', 'b'],
+      allowExternalIps: true,
+      ignoreExcludeLabel: true,
+    });
+  });
+
   it('fills in what DESIGN promises', () => {
     expect(taken(pool('{addresses: [192.0.2.0/30]}'))).to.deep.equal({
       name: 'p1',
@@ -106,6 +118,9 @@ describe('convertPool', () => {
       avoidFirstLast: false,
       autoAssign: true,
       priority: 0,
+      shareAcross: [],
+      allowExternalIps: false,
+      ignoreExcludeLabel: false,
       placement: { mode: 'anycast', nodeFilter: 'fair', prependStep: 3 },
       advertisements: [],
       drain: { on: ['stop', 'exclude-label'], waitSeconds: 10 },
