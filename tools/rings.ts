@@ -82,6 +82,14 @@ const RINGS: readonly Ring[] = [
     longLimitMinutes: 300,
   },
   {
+    name: 'cluster',
+    summary: 'Herald in Kubernetes: a real kube-apiserver and etcd, real routers',
+    files: ['test/cluster/**/*.test.ts'],
+    timeoutMs: 120_000,
+    limitMinutes: 40,
+    longLimitMinutes: 300,
+  },
+  {
     name: 'demo',
     summary: 'make demo as anyone runs it, and its page in a browser',
     files: ['test/demo/**/*.test.ts'],
