@@ -18,8 +18,17 @@ export type LogEvent =
   | 'bgp.refused'
   | 'claim.route'
   | 'claim.bind'
+  | 'controller.start'
+  | 'controller.stop'
+  | 'controller.lead'
+  | 'controller.event'
+  | 'controller.status'
   | 'documents.refused'
   | 'documents.loaded'
+  | 'kube.synced'
+  | 'kube.missing'
+  | 'kube.retry'
+  | 'kube.server'
   | 'state.save';
 
 /** Never a secret among them; pino-log.ts also redacts what looks like one. */

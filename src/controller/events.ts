@@ -1,0 +1,211 @@
+/**
+ * Events: what happened to an object, where `kubectl describe` shows it. `record` never waits and never throws: events are for people,
+ * and no loop of ours may stand still for them. What cannot be told (too many, or the API does not take it) is counted.
+ */
+
+import type { Clock } from 'bgp-ts';
+import type { Log } from '../log/log.ts';
+import { API_VERSION } from '../model/names.ts';
+import type { Service } from '../model/service.ts';
+import { ApiError, ApiUnreachable, type KubeApi } from '../sources/kube/api.ts';
+import { EVENTS, inNamespace } from '../sources/kube/resources.ts';
+import type { DocumentMeta } from './cached-document.ts';
+import { EventBudget, type EventText, seriesKey } from './event-budget.ts';
+
+export interface ObjectRef {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid: string;
+}
+
+export interface RecordedEvent {
+  readonly object: ObjectRef;
+  readonly type: 'Normal' | 'Warning';
+  /** one word in CamelCase, for machines */
+  readonly reason: string;
+  /** a sentence for people */
+  readonly message: string;
+}
+
+/** What loops take: an EventRecorder, or in tests a list. */
+export interface EventSink {
+  record(event: RecordedEvent): void;
+}
+
+export interface EventRecorderOptions {
+  readonly api: KubeApi;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** who tells: the identity of this process */
+  readonly instance: string;
+  readonly onDropped?: (why: 'rate' | 'queue' | 'api') => void;
+  readonly budget?: EventBudget;
+}
+
+const CONTROLLER = 'herald.dev/controller';
+/** cluster-scoped objects have their events there, as those of Nodes */
+const CLUSTER_NAMESPACE = 'default';
+const MAX_WAITING = 500;
+const MAX_MESSAGE = 1024;
+const ATTEMPTS = 3;
+const RETRY_MS = 2000;
+/** names of Events and their namespace are how a series is found again */
+const MAX_SERIES = 5000;
+
+interface Waiting {
+  readonly event: RecordedEvent;
+  readonly text: EventText;
+  /** absent: the first of a series */
+  readonly count?: number;
+  readonly atMs: number;
+  attempts: number;
+}
+
+export class EventRecorder implements EventSink {
+  readonly #options: EventRecorderOptions;
+  readonly #budget: EventBudget;
+  readonly #waiting: Waiting[] = [];
+  /** names of the Events that series have been told by */
+  readonly #names = new Map<string, string>();
+  #isWriting = false;
+  #isStopped = false;
+  #sequence = 0;
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+    this.#budget = options.budget ?? new EventBudget();
+  }
+
+  record(event: RecordedEvent): void {
+    if (this.#isStopped) return;
+    const { clock, onDropped } = this.#options;
+    const message = event.message.slice(0, MAX_MESSAGE);
+    const object = event.object.uid;
+    const text = { object, type: event.type, reason: event.reason, message };
+    const verdict = this.#budget.ask(text, clock.now());
+    if (verdict.kind === 'counted') return;
+    if (verdict.kind === 'drop') return onDropped?.('rate');
+    if (this.#waiting.length >= MAX_WAITING) {
+      this.#budget.forget(text);
+      return onDropped?.('queue');
+    }
+    const again = verdict.kind === 'repeat' ? { count: verdict.count } : {};
+    this.#waiting.push({ event, text, ...again, atMs: clock.wallTimeMs(), attempts: 0 });
+    if (!this.#isWriting) void this.#write();
+  }
+
+  /** nothing is told after this; what waits is given up */
+  stop(): void {
+    this.#isStopped = true;
+    this.#waiting.length = 0;
+  }
+
+  async #write(): Promise<void> {
+    this.#isWriting = true;
+    for (;;) {
+      const next = this.#waiting.shift();
+      if (next === undefined) break;
+      if (!(await this.#tell(next))) await this.#pause();
+    }
+    this.#isWriting = false;
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#options.clock.startTimer(RETRY_MS, resolve);
+    });
+  }
+
+  /** false: the API did not answer, and it waits again */
+  async #tell(waiting: Waiting): Promise<boolean> {
+    try {
+      await this.#send(waiting);
+      return true;
+    } catch (error) {
+      if (!(error instanceof ApiError) && !(error instanceof ApiUnreachable)) throw error;
+      waiting.attempts += 1;
+      const isFinal = error instanceof ApiError && error.status < 500 && error.status !== 429;
+      if (!isFinal && waiting.attempts < ATTEMPTS && !this.#isStopped) {
+        this.#waiting.unshift(waiting);
+        return false;
+      }
+      this.#lose(waiting, error);
+      return isFinal;
+    }
+  }
+
+  #lose({ text, event }: Waiting, error: Error): void {
+    this.#budget.forget(text);
+    this.#names.delete(seriesKey(text));
+    this.#options.onDropped?.('api');
+    const { kind, name } = event.object;
+    const fields = { object: `${kind}/${name}`, reason: event.reason, problem: error.message };
+    this.#options.log.debug('controller.event', fields, 'an event could not be written');
+  }
+
+  async #send({ event, text, count, atMs }: Waiting): Promise<void> {
+    const { api } = this.#options;
+    const resource = inNamespace(EVENTS, event.object.namespace ?? CLUSTER_NAMESPACE);
+    const key = seriesKey(text);
+    const known = this.#names.get(key);
+    if (count !== undefined && known !== undefined) {
+      const body = { series: { count, lastObservedTime: microTime(atMs) } };
+      await api.patch(resource, known, { kind: 'merge', body });
+      return;
+    }
+    const name = this.#nameOf(event.object.name, atMs);
+    await api.create(resource, this.#body(event, text, { name, atMs }));
+    this.#keepName(key, name);
+  }
+
+  #keepName(key: string, name: string): void {
+    this.#names.delete(key);
+    this.#names.set(key, name);
+    const [oldest] = this.#names.keys();
+    if (this.#names.size > MAX_SERIES && oldest !== undefined) this.#names.delete(oldest);
+  }
+
+  #nameOf(object: string, atMs: number): string {
+    this.#sequence += 1;
+    return `${object.slice(0, 200)}.${atMs.toString(16)}${this.#sequence.toString(16)}`;
+  }
+
+  #body(event: RecordedEvent, text: EventText, at: { name: string; atMs: number }): object {
+    const { apiVersion, kind, name, namespace, uid } = event.object;
+    return {
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      metadata: { name: at.name, namespace: namespace ?? CLUSTER_NAMESPACE },
+      eventTime: microTime(at.atMs),
+      reportingController: CONTROLLER,
+      reportingInstance: this.#options.instance.slice(0, 128),
+      action: text.reason,
+      reason: text.reason,
+      type: text.type,
+      note: text.message,
+      regarding: { apiVersion, kind, name, uid, ...(namespace !== undefined && { namespace }) },
+    };
+  }
+}
+
+/** MicroTime of Kubernetes wants six digits */
+function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '000Z');
+}
+
+export function serviceRef({
+  namespace,
+  name,
+  uid,
+}: Pick<Service, 'namespace' | 'name' | 'uid'>): ObjectRef {
+  return { apiVersion: 'v1', kind: 'Service', namespace, name, uid };
+}
+
+export function documentRef(
+  kind: 'IPPool' | 'IPClaim' | 'BGPPeer' | 'IPNode',
+  { name, uid }: Pick<DocumentMeta, 'name' | 'uid'>,
+): ObjectRef {
+  return { apiVersion: API_VERSION, kind, name, uid };
+}
