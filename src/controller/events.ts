@@ -86,10 +86,14 @@ export class EventRecorder implements EventSink {
     const text = { object, type: event.type, reason: event.reason, message };
     const verdict = this.#budget.ask(text, clock.now());
     if (verdict.kind === 'counted') return;
-    if (verdict.kind === 'drop') return onDropped?.('rate');
+    if (verdict.kind === 'drop') {
+      onDropped?.('rate');
+      return;
+    }
     if (this.#waiting.length >= MAX_WAITING) {
       this.#budget.forget(text);
-      return onDropped?.('queue');
+      onDropped?.('queue');
+      return;
     }
     const again = verdict.kind === 'repeat' ? { count: verdict.count } : {};
     this.#waiting.push({ event, text, ...again, atMs: clock.wallTimeMs(), attempts: 0 });
