@@ -162,7 +162,7 @@ describe('the verdict of kube-apiserver', () => {
 
   after(async () => await api.stop());
 
-  for (const file of readdirSync(CRDS).sort()) {
+  for (const file of readdirSync(CRDS).filter((name) => name !== 'kustomization.yaml')) {
     it(`takes ${file}`, async () => {
       const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
       const answer = await api.ask('POST', path, readFileSync(new URL(file, CRDS), 'utf8'));
