@@ -7,6 +7,8 @@ import type { Labels } from '../model/labels.ts';
 import type { Converted } from '../model/refusal.ts';
 import type { Condition } from '../model/service.ts';
 import type { KubeObject } from '../sources/kube/api.ts';
+import { convertConditions } from '../sources/kube/convert-condition.ts';
+import { labels, part } from '../sources/kube/loose-fields.ts';
 
 export type CachedDocument<T> =
   | { readonly ok: true; readonly meta: DocumentMeta; readonly object: T }
@@ -36,9 +38,9 @@ export function cachedDocument<T>(object: KubeObject, made: Converted<T>): Cache
   return { ok: false, meta, sentence: where === '' ? made.sentence : `${where}: ${made.sentence}` };
 }
 
-function documentMeta({ metadata, ...object }: KubeObject): DocumentMeta {
-  const { status } = object;
-  const known = isRecord(status) ? status : NOTHING;
+function documentMeta(object: KubeObject): DocumentMeta {
+  const { metadata } = object;
+  const status = part(object, 'status');
   return {
     name: metadata.name,
     uid: metadata.uid,
@@ -46,39 +48,9 @@ function documentMeta({ metadata, ...object }: KubeObject): DocumentMeta {
     generation: metadata.generation ?? 0,
     createdMs: Date.parse(metadata.creationTimestamp ?? '') || 0,
     isBeingDeleted: metadata.deletionTimestamp !== undefined,
-    labels: metadata.labels ?? NO_LABELS,
-    annotations: metadata.annotations ?? NO_LABELS,
-    status: known,
-    conditions: readConditions(known['conditions']),
+    labels: labels(metadata, 'labels'),
+    annotations: labels(metadata, 'annotations'),
+    status,
+    conditions: convertConditions(status),
   };
-}
-
-/** Those that have the shape of one; what another writer has put there in another shape is not ours to judge. */
-export function readConditions(value: unknown): readonly Condition[] {
-  if (!Array.isArray(value)) return NO_CONDITIONS;
-  return value.flatMap((item: unknown) => {
-    if (!isRecord(item)) return [];
-    const { type, status, reason, message, lastTransitionTime, observedGeneration } = item;
-    const known = STATUSES.find((one) => one === status);
-    if (typeof type !== 'string' || known === undefined) return [];
-    return [
-      {
-        type,
-        status: known,
-        reason: typeof reason === 'string' ? reason : '',
-        message: typeof message === 'string' ? message : '',
-        ...(typeof lastTransitionTime === 'string' && { lastTransitionTime }),
-        ...(typeof observedGeneration === 'number' && { observedGeneration }),
-      },
-    ];
-  });
-}
-
-const STATUSES = ['True', 'False', 'Unknown'] as const;
-const NOTHING: Readonly<Record<string, unknown>> = {};
-const NO_LABELS: Labels = {};
-const NO_CONDITIONS: readonly Condition[] = [];
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

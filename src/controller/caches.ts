@@ -66,6 +66,10 @@ export interface Cache<T> {
   readonly hasSynced: boolean;
   /** up to which the cache has seen everything; 0n before the first list */
   readonly resourceVersion: bigint;
+  /** monotonic time of the last word from the server, bookmarks included; -Infinity before the first */
+  readonly lastHeardMs: number;
+  /** true when everything up to that version is in the cache; false when the signal or a stop came first */
+  waitFor(resourceVersion: bigint, signal?: AbortSignal): Promise<boolean>;
 }
 
 export type CacheListener<T> = (key: string, now: T | undefined, before: T | undefined) => void;
