@@ -1,0 +1,37 @@
+/**
+ * Our own kinds as the API gives them → the model, by the converters that files go through too. The API server has checked them, but
+ * perhaps against an older schema, or none of the fields that came later: what does not fit is a refusal with a sentence, like any other.
+ */
+
+import type { BgpPeer } from '../../model/bgp-peer.ts';
+import { convertClaim } from '../../model/convert-claim.ts';
+import { convertPeer } from '../../model/convert-peer.ts';
+import { convertPool } from '../../model/convert-pool.ts';
+import type { IpClaim } from '../../model/ip-claim.ts';
+import type { IpPool } from '../../model/ip-pool.ts';
+import type { Converted } from '../../model/refusal.ts';
+import type { KubeObject } from './api.ts';
+
+export function convertClaimObject(object: KubeObject): Converted<IpClaim> {
+  return checked(() => convertClaim(object, 'api'));
+}
+
+export function convertPoolObject(object: KubeObject): Converted<IpPool> {
+  return checked(() => convertPool(object));
+}
+
+export function convertPeerObject(object: KubeObject): Converted<BgpPeer> {
+  return checked(() => convertPeer(object, 'api'));
+}
+
+/** In files such an error is a mistake of ours, since the schema has just been applied; here the schema may have been another one. */
+function checked<T>(convert: () => Converted<T>): Converted<T> {
+  try {
+    return convert();
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    const what = 'it was stored under another version of its schema';
+    const sentence = `${what} (${error.message}); apply it again, or delete it`;
+    return { ok: false, path: [], sentence };
+  }
+}

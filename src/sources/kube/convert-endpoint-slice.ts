@@ -1,0 +1,29 @@
+/** A discovery.k8s.io/v1 EndpointSlice as the API gives it → EndpointSlice. Never throws. */
+
+import type { EndpointSlice } from '../../model/endpoint-slice.ts';
+import { optional } from '../../model/optional.ts';
+import type { KubeObject } from './api.ts';
+import { filledText, isLoose, items, labels, part } from './loose-fields.ts';
+
+const SERVICE_NAME = 'kubernetes.io/service-name';
+
+export function convertEndpointSlice(object: KubeObject): EndpointSlice | undefined {
+  const { name, namespace } = object.metadata;
+  if (namespace === undefined || typeof name !== 'string') return undefined;
+  let usable = 0;
+  for (const endpoint of items(object, 'endpoints')) if (isUsable(endpoint)) usable += 1;
+  return {
+    namespace,
+    name,
+    ...optional('service', filledText(labels(object.metadata, 'labels'), SERVICE_NAME)),
+    usable,
+  };
+}
+
+/** `ready` that nobody has set counts as ready, by the API's own words */
+function isUsable(endpoint: unknown): boolean {
+  if (!isLoose(endpoint)) return false;
+  const conditions = part(endpoint, 'conditions');
+  if (conditions['ready'] !== false) return true;
+  return conditions['serving'] === true && conditions['terminating'] === true;
+}

@@ -1,0 +1,107 @@
+/** A core/v1 Service as the API gives it → Service. Never throws: what cannot be understood at all gives undefined. */
+
+import { type Address, type Family, parseAddress } from 'bgp-ts';
+import type { Labels } from '../../model/labels.ts';
+import { optional } from '../../model/optional.ts';
+import type { Service, ServicePort } from '../../model/service.ts';
+import type { KubeObject } from './api.ts';
+import { convertConditions } from './convert-condition.ts';
+import {
+  filledText,
+  type Loose,
+  labels,
+  part,
+  parts,
+  text,
+  texts,
+  wholeNumber,
+  word,
+} from './loose-fields.ts';
+
+const POLICIES = ['SingleStack', 'PreferDualStack', 'RequireDualStack'] as const;
+const PROTOCOLS = ['TCP', 'UDP', 'SCTP'] as const;
+/** the whole document once more: as large as all the rest, and of no use to us */
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+export function convertService(object: KubeObject): Service | undefined {
+  const { metadata } = object;
+  const { name, namespace, uid, resourceVersion } = metadata;
+  if (namespace === undefined || typeof name !== 'string') return undefined;
+  const spec = part(object, 'spec');
+  const status = part(object, 'status');
+  const ingress = ingressOf(part(status, 'loadBalancer'));
+  return {
+    namespace,
+    name,
+    uid,
+    resourceVersion,
+    createdMs: createdMsOf(metadata.creationTimestamp),
+    labels: labels(metadata, 'labels'),
+    annotations: annotationsOf(labels(metadata, 'annotations')),
+    isBeingDeleted: metadata.deletionTimestamp !== undefined,
+    isLoadBalancer: spec['type'] === 'LoadBalancer',
+    ...optional('loadBalancerClass', filledText(spec, 'loadBalancerClass')),
+    ...optional('loadBalancerIp', filledText(spec, 'loadBalancerIP')),
+    externalIps: texts(spec, 'externalIPs'),
+    families: familiesOf(spec),
+    familyPolicy: word(spec, 'ipFamilyPolicy', POLICIES) ?? 'SingleStack',
+    isLocal: spec['externalTrafficPolicy'] === 'Local',
+    ...optional('healthCheckNodePort', portNumber(spec, 'healthCheckNodePort')),
+    ports: parts(spec, 'ports').flatMap(portOf),
+    selector: labels(spec, 'selector'),
+    ingress: ingress.addresses,
+    hasForeignIngress: ingress.hasForeign,
+    conditions: convertConditions(status),
+  };
+}
+
+/** 0 where it cannot be read: such an object counts as old */
+export function createdMsOf(creationTimestamp: unknown): number {
+  const ms = typeof creationTimestamp === 'string' ? Date.parse(creationTimestamp) : 0;
+  return Number.isFinite(ms) ? ms : 0;
+}
+
+function annotationsOf(all: Labels): Labels {
+  if (!(LAST_APPLIED in all)) return all;
+  const { [LAST_APPLIED]: _, ...others } = all;
+  return others;
+}
+
+/** An API server always fills them in; an object that has none is taken by its cluster address. */
+function familiesOf(spec: Loose): readonly Family[] {
+  const families = texts(spec, 'ipFamilies').flatMap(familyOf);
+  if (families.length > 0) return families;
+  return text(spec, 'clusterIP')?.includes(':') === true ? ['ipv6'] : ['ipv4'];
+}
+
+function familyOf(word: string): readonly Family[] {
+  return word === 'IPv4' ? ['ipv4'] : word === 'IPv6' ? ['ipv6'] : [];
+}
+
+function portOf(port: Loose): readonly ServicePort[] {
+  const number = portNumber(port, 'port');
+  if (number === undefined) return [];
+  return [{ protocol: word(port, 'protocol', PROTOCOLS) ?? 'TCP', port: number }];
+}
+
+/** 0 stands for none */
+function portNumber(of: Loose, key: string): number | undefined {
+  const port = wholeNumber(of, key);
+  return port !== undefined && port > 0 && port <= 65_535 ? port : undefined;
+}
+
+function ingressOf(loadBalancer: Loose): {
+  readonly addresses: readonly Address[];
+  readonly hasForeign: boolean;
+} {
+  const addresses: Address[] = [];
+  let hasForeign = false;
+  for (const entry of parts(loadBalancer, 'ingress')) {
+    const written = filledText(entry, 'ip');
+    const address = written === undefined ? undefined : parseAddress(written);
+    if (address === undefined) hasForeign = true;
+    else addresses.push(address);
+    if (filledText(entry, 'hostname') !== undefined) hasForeign = true;
+  }
+  return { addresses, hasForeign };
+}
