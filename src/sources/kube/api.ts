@@ -105,6 +105,8 @@ export interface WatchOptions extends Selection {
   /** the server ends the watch after this long; it is then opened again from where it was */
   readonly timeoutSeconds: number;
   readonly onEvent: (event: WatchEvent) => void;
+  /** the server has taken it up: what is written from now on will be heard */
+  readonly onOpen?: () => void;
 }
 
 export type WatchEvent =

@@ -64,6 +64,8 @@ export class Informer<T> {
   #hasSynced = false;
   #lastHeardMs = Number.NEGATIVE_INFINITY;
   #failures = 0;
+  /** how often in a row the version was too old */
+  #gone = 0;
   /** why the next step is a list: undefined = it is a watch from the cache's version */
   #listFrom: 'cache' | 'store' | undefined = 'cache';
 
@@ -94,7 +96,7 @@ export class Informer<T> {
     return this.#cache.version;
   }
 
-  /** monotonic time of the last word from the server: a list, an event or a bookmark; -Infinity before the first */
+  /** monotonic time of the last word from the server: a list, a watch taken up, an event or a bookmark; -Infinity before the first */
   get lastHeardMs(): number {
     return this.#lastHeardMs;
   }
@@ -163,7 +165,7 @@ export class Informer<T> {
       return;
     }
     this.#listFrom = undefined;
-    this.#heard();
+    this.#touch();
     this.#take(list);
   }
 
@@ -180,26 +182,32 @@ export class Informer<T> {
     const { api, resource, selection, clock, random } = this.#options;
     const { least, most } = WATCH_SECONDS;
     const ending = new AbortController();
-    const startedMs = clock.now();
+    let openedMs = Number.POSITIVE_INFINITY;
     let heard = 0;
     const end = await api.watch(resource, {
       ...selection,
       resourceVersion: String(this.#cache.version),
       timeoutSeconds: Math.round(least + random.next() * (most - least)),
       signal: AbortSignal.any([signal, ending.signal]),
+      onOpen: () => {
+        openedMs = clock.now();
+        this.#touch();
+      },
       onEvent: (event) => {
         if (signal.aborted || ending.signal.aborted) return;
         heard += 1;
         if (!this.#follow(event)) ending.abort();
       },
     });
-    const isShort = heard === 0 && clock.now() - startedMs < SHORTEST_WATCH_MS;
+    const isShort = heard === 0 && !(clock.now() - openedMs >= SHORTEST_WATCH_MS);
+    if (!isShort) this.#follows();
     return this.#ended(end, isShort && !ending.signal.aborted);
   }
 
   /** false: this watch tells an older story than the one we know */
   #follow(event: WatchEvent): boolean {
-    this.#heard();
+    this.#touch();
+    this.#follows();
     const isMark = event.kind === 'bookmark';
     const text = isMark ? event.resourceVersion : event.object.metadata.resourceVersion;
     const version = versionNumber(text);
@@ -227,16 +235,26 @@ export class Informer<T> {
   #ended(end: WatchEnd, isTooShort: boolean): Error | undefined {
     switch (end.kind) {
       case 'gone':
-        // twice without a word between them: what the server's cache lists is what it no longer knows
-        this.#listFrom = isTooShort ? 'store' : 'cache';
-        return isTooShort && this.#failures > 0 ? new Error('the version is gone') : undefined;
+        return this.#isGone();
       case 'silent':
         return undefined;
       case 'closed':
         return isTooShort ? new Error('the watch ended as soon as it began') : undefined;
       case 'failed':
+        // it has been uninstalled: what comes back under its name has another history
+        if (isNotFound(end.error)) this.#listFrom = 'cache';
         return end.error;
     }
+  }
+
+  /** The first list goes at once; again and again, or after an outage that everybody had, it does not. */
+  #isGone(): Error | undefined {
+    const isPaced = this.#gone > 0 || this.#failures > 0;
+    // what the server's cache lists may be what it no longer knows how to follow
+    this.#listFrom = this.#gone > 0 ? 'store' : 'cache';
+    this.#failures = this.#gone;
+    this.#gone += 1;
+    return isPaced ? new Error('the version to go on from is too old') : undefined;
   }
 
   #tell(changes: readonly CacheChange<T>[]): void {
@@ -245,10 +263,15 @@ export class Informer<T> {
     this.#wake();
   }
 
-  #heard(): void {
+  #touch(): void {
     this.#lastHeardMs = this.#options.clock.now();
+  }
+
+  /** a list alone is no sign that all is well: what counts is to follow */
+  #follows(): void {
     if (this.#failures > 0) this.#say.recovered();
     this.#failures = 0;
+    this.#gone = 0;
   }
 
   #wake(): void {

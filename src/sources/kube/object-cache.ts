@@ -36,10 +36,13 @@ export class ObjectCache<T> {
   replace(list: KubeList): readonly CacheChange<T>[] {
     const changes: CacheChange<T>[] = [];
     const present = new Set<string>();
+    // the store was put back from a copy: its versions say nothing about ours
+    const isOtherHistory = versionNumber(list.resourceVersion) < this.#version;
     for (const object of list.items) {
       const key = objectKey(object);
       present.add(key);
-      if (this.#versions.get(key) !== object.metadata.resourceVersion) this.#put(object, changes);
+      const isKnown = this.#versions.get(key) === object.metadata.resourceVersion;
+      if (isOtherHistory || !isKnown) this.#put(object, changes);
     }
     for (const key of this.#versions.keys()) {
       if (!present.has(key)) this.#drop(key, changes);
