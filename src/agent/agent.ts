@@ -8,71 +8,32 @@
  * The clock, the speaker, the kernel, the prober and the store are arguments: the fast-forward tests run this very class.
  */
 
-import {
-  type Address,
-  type Clock,
-  formatAddress,
-  type Random,
-  type Speaker,
-  type SpeakerEvent,
-} from 'bgp-ts';
+import type { Address, SpeakerEvent } from 'bgp-ts';
 import { CheckRunner } from '../checks/check-runner.ts';
-import type { Probe } from '../checks/probe.ts';
 import type { Verdict } from '../checks/verdict.ts';
-import type { AddressTable } from '../linux/address-table.ts';
-import type { Log } from '../log/log.ts';
-import type { CheckSpec } from '../model/check-spec.ts';
+import type { ClusterNode } from '../model/cluster-node.ts';
 import type { Documents } from '../model/documents.ts';
-import type { Labels } from '../model/labels.ts';
+import type { DocumentSource } from '../model/refusal.ts';
+import type { AgentOptions } from './agent-options.ts';
+import { type Announced, AnnouncedState } from './announced.ts';
 import { Binder } from './binder.ts';
 import { isAnnounced, isWantedAgain, liveDepartures } from './departures.ts';
 import { type DesiredState, desired } from './desired.ts';
 import { faultKey, logDocuments } from './document-log.ts';
+import { drain, undrain } from './drain-orders.ts';
 import { flushed } from './flush.ts';
 import { GateHistory } from './gate-history.ts';
-import { checkKey, JOIN_KEY, type JoinCheck, joinFinding } from './health.ts';
+import { JOIN_KEY, joinFinding, wantedChecks } from './health.ts';
+import type { Heard } from './heard-documents.ts';
 import { Knowledge } from './knowledge.ts';
 import { NamedTimers } from './named-timers.ts';
 import { PasswordFiles } from './password-files.ts';
+import { type ClaimRefusal, refusalsOf } from './refusals.ts';
 import { buildStatus, rememberGates } from './report.ts';
-import type { SavedView } from './saved-view.ts';
 import { SessionFacts } from './session-facts.ts';
 import { logEvent } from './session-log.ts';
 import type { AgentStatus, DrainAnswer } from './status.ts';
-import type { View } from './view.ts';
-
-export interface AgentOptions {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly speaker: Pick<Speaker, 'apply' | 'status' | 'stop' | 'subscribe'>;
-  /** a peer wants us to accept what it dials; may be called again */
-  readonly listen: () => void;
-  readonly addresses: AddressTable;
-  readonly probe: Probe;
-  /** text of a password file; throws what the file system says */
-  readonly readPassword: (path: string) => string;
-  readonly store: ViewStore;
-  readonly log: Log;
-  readonly node: { readonly name: string; readonly labels: Labels };
-  readonly asn?: number;
-  readonly routerId: number;
-  /** a person chose it; otherwise the one of the saved View stands, so that a restart is the same speaker */
-  readonly isRouterIdFixed: boolean;
-  readonly joinCheck: JoinCheck;
-  readonly maxStaleMs: number;
-  /** what the documents come from, for people */
-  readonly source: string;
-  readonly version: string;
-  readonly pid: number;
-  /** sentences about this machine's settings that will surprise, given the interfaces that claims are bound to */
-  readonly warnings?: (interfaces: ReadonlySet<string>) => readonly string[];
-}
-
-/** Where the last View is kept; a failure to is told by the store itself. */
-export interface ViewStore {
-  load(): SavedView | undefined;
-  save(view: SavedView): void;
-}
+import type { PasswordFact, View } from './view.ts';
 
 /** how long a withdrawal may take to be written before its address is taken off all the same */
 const FLUSH_DEADLINE_MS = 1000;
@@ -90,6 +51,7 @@ export class Agent {
   readonly #timers: NamedTimers;
   readonly #history = new GateHistory();
   readonly #sessions = new SessionFacts();
+  readonly #announced: AnnouncedState;
   readonly #listeners = new Set<() => void>();
   readonly #startedMs: number;
   #desired: DesiredState = { plans: [], peers: [], ranges: [], claims: [], bindings: new Map() };
@@ -112,7 +74,10 @@ export class Agent {
       saved,
       source: options.source,
       maxStaleMs: options.maxStaleMs,
+      sources: options.sources ?? ['files'],
+      cluster: { ignoresExcludeLabel: false, ...options.cluster, nodeName: node.name },
     });
+    this.#announced = new AnnouncedState(options.speaker);
     this.#binder = new Binder(options.addresses, options.log);
     this.#timers = new NamedTimers(clock);
     const onChange = (key: string, verdict: Verdict) => this.#onVerdict(key, verdict);
@@ -127,14 +92,15 @@ export class Agent {
 
   /** Cleans what a crash left, begins the join check, and takes up the saved View until documents come. */
   start(): void {
-    const { speaker, addresses, clock, log, maxStaleMs } = this.#options;
+    const { speaker, addresses, log, maxStaleMs } = this.#options;
     this.#binder.release(new Map());
     this.#knowledge.ownAddresses = this.#binder.ownAddresses();
     speaker.subscribe((event) => this.#onSpeaker(event));
     addresses.subscribe(() => this.#onKernel());
-    this.#knowledge.restore(clock.now(), clock.wallTimeMs());
-    const { stale } = this.#view();
-    if (stale !== undefined) log.info('agent.stale', { reason: stale.sentence }, 'saved View');
+    this.#knowledge.restore(this.#now());
+    const { stale, staleApi } = this.#view();
+    const oldest = stale ?? staleApi;
+    if (oldest !== undefined) log.info('agent.stale', { reason: oldest.sentence }, 'saved View');
     this.#applyChecks();
     this.#refresh();
     // how old a saved View is counts from when its source could be read last, not from when it changed last
@@ -144,49 +110,83 @@ export class Agent {
     });
   }
 
-  /** The source has been read; from here on nothing is stale. */
-  setDocuments(documents: Documents): void {
+  /** A source has been read; from here on its documents are not stale. */
+  setDocuments(documents: Documents, source: DocumentSource = 'files'): void {
     if (this.#stopping !== undefined) return;
     const known = new Set((this.#knowledge.documents?.faults ?? []).map(faultKey));
-    const { clock, log } = this.#options;
-    this.#knowledge.learn(documents, this.#desired, clock.now(), clock.wallTimeMs());
-    logDocuments(log, documents, known);
+    this.#knowledge.learn(source, documents, this.#desired, this.#now());
+    logDocuments(this.#options.log, documents, known);
     this.#refresh();
     this.#saveSoon();
   }
 
+  /** All changes of IPClaims up to this resourceVersion are in the documents that were set last. */
+  setObservedClaims(resourceVersion: bigint): void {
+    this.#announced.observed(resourceVersion);
+    this.#notify();
+  }
+
+  /** The API was heard last then, and has been silent too long; undefined: it is heard. */
+  setApiSilence(since: Heard | undefined): void {
+    if (!this.#knowledge.setSilence(since)) return;
+    const { staleApi } = this.#view();
+    const reason = staleApi?.sentence ?? 'the API is heard again';
+    this.#options.log.info('agent.stale', { reason }, 'API');
+    this.#schedule();
+    this.#saveSoon();
+  }
+
+  /** This machine's own Node; undefined: the API says that there is none. */
+  setNodeFacts(node: ClusterNode | undefined): void {
+    if (this.#stopping !== undefined) return;
+    const { clock, log } = this.#options;
+    const before = this.#view().cluster?.joined;
+    this.#knowledge.learnNode(node, clock.now());
+    const after = this.#view().cluster?.joined;
+    if (after !== undefined && before?.isOpen !== after.isOpen) {
+      log.info('agent.join', { reason: after.sentence }, after.isOpen ? 'joined' : 'not joined');
+    }
+    this.#schedule();
+    this.#saveSoon();
+  }
+
+  /** The Lease was renewed last then, too long ago; undefined: it is renewed. */
+  setFenced(sinceMs: number | undefined): void {
+    if (this.#knowledge.fencedSinceMs === sinceMs) return;
+    this.#knowledge.fencedSinceMs = sinceMs;
+    this.#schedule();
+  }
+
+  /** TCP-MD5 keys that Secrets hold, by peer name; kept in memory alone. */
+  setSecrets(facts: ReadonlyMap<string, PasswordFact>): void {
+    this.#knowledge.secrets = facts;
+    this.#schedule();
+  }
+
+  /** what every neighbour that is up has had written; `subscribe` tells of changes */
+  get announced(): Announced {
+    return this.#announced.current;
+  }
+
+  /** of the last decision */
+  refusals(): readonly ClaimRefusal[] {
+    return refusalsOf(this.#desired);
+  }
+
   /** undefined = the whole node */
   drain(address: Address | undefined, reason: string): DrainAnswer {
-    const drain = { sinceMs: this.#options.clock.now(), reason: `drained by hand: ${reason}` };
-    if (address === undefined) {
-      if (this.#knowledge.nodeDrain === undefined) this.#knowledge.drainNode(drain);
-      return this.#intent('draining this node: routes leave after the wait of their pool');
-    }
-    const claim = this.#knowledge.claimAt(address);
-    if (claim === undefined) return notClaimed(address);
-    if (!this.#knowledge.isDrained(claim.name)) this.#knowledge.drainClaim(claim.name, drain);
-    return this.#intent(
-      `draining ${formatAddress(address)}: its route leaves after the wait of its pool`,
-    );
+    return this.#intent(drain(this.#knowledge, address, reason, this.#options.clock.now()));
   }
 
   undrain(address: Address | undefined): DrainAnswer {
     if (this.#stopping !== undefined) {
       return { ok: false, sentence: 'the agent is stopping; start it again instead' };
     }
-    if (address === undefined) {
-      this.#knowledge.drainNode(undefined);
-      return this.#intent('this node is not draining any more');
-    }
-    const claim = this.#knowledge.claimAt(address);
-    if (claim === undefined) return notClaimed(address);
-    this.#knowledge.drainClaim(claim.name, undefined);
-    const node = this.#knowledge.nodeDrain === undefined ? '' : '; the node as a whole still is';
-    return this.#intent(`${formatAddress(address)} is not draining any more${node}`);
+    return this.#intent(undrain(this.#knowledge, address));
   }
 
   status(): AgentStatus {
-    const { clock, node, version, pid, source, speaker } = this.#options;
+    const { clock, version, pid, source, speaker } = this.#options;
     const view = this.#view();
     const timeOf = (atMs: number) =>
       new Date(clock.wallTimeMs() - (view.nowMs - atMs)).toISOString();
@@ -196,7 +196,13 @@ export class Agent {
       refusal: (session, family) => this.#sessions.refusal(session, family),
       history: this.#history,
       view,
-      identity: { node, version, pid, source, startedMs: this.#startedMs },
+      identity: {
+        node: { name: view.node.name, labels: view.node.labels },
+        version,
+        pid,
+        source,
+        startedMs: this.#startedMs,
+      },
       timeOf,
       warnings: this.#warnings(),
     });
@@ -249,6 +255,11 @@ export class Agent {
     });
   }
 
+  #now(): Heard {
+    const { clock } = this.#options;
+    return { nowMs: clock.now(), wallMs: clock.wallTimeMs() };
+  }
+
   #view(): View {
     return this.#knowledge.view(this.#options.clock.now());
   }
@@ -273,6 +284,7 @@ export class Agent {
     knowledge.rememberAnnounced(next);
     this.#applyChecks();
     this.#applySpeaker(next);
+    this.#announced.decided(next);
     this.#unbindAfterFlush();
     if (this.#binder.isBehind) this.#timers.start('kernel', RETRY_MS, () => this.#onKernel());
     // what was decided is on its way by then
@@ -306,15 +318,7 @@ export class Agent {
   }
 
   #applyChecks(): void {
-    const { joinCheck } = this.#options;
-    const wanted = new Map<string, CheckSpec>();
-    if (joinCheck !== undefined && joinCheck !== 'none') wanted.set(JOIN_KEY, joinCheck);
-    for (const { subject, gates } of this.#desired.claims) {
-      if (gates.assigned.state === 'closed' || gates.pooled.state === 'closed') continue;
-      const { object } = subject.claim;
-      for (const [index, spec] of object.checks.entries())
-        wanted.set(checkKey(object, index), spec);
-    }
+    const wanted = wantedChecks(this.#options.joinCheck, this.#desired);
     const { verdicts } = this.#knowledge;
     for (const key of verdicts.keys()) if (!wanted.has(key)) verdicts.delete(key);
     this.#checks.apply(wanted);
@@ -341,6 +345,7 @@ export class Agent {
   #onSpeaker(event: SpeakerEvent): void {
     logEvent(this.#options.log, event);
     this.#sessions.take(event);
+    if (event.kind === 'routes-synced' || event.kind === 'down') this.#announced.settle();
     this.#notify();
   }
 
@@ -349,11 +354,12 @@ export class Agent {
     this.#schedule();
   }
 
-  #intent(sentence: string): DrainAnswer {
-    this.#options.log.info('agent.drain', { reason: sentence }, 'as asked');
+  #intent(answer: DrainAnswer): DrainAnswer {
+    if (!answer.ok) return answer;
+    this.#options.log.info('agent.drain', { reason: answer.sentence }, 'as asked');
     this.#refresh();
     this.#saveSoon();
-    return { ok: true, sentence };
+    return answer;
   }
 
   /** what is not wanted on an interface any more goes as soon as no neighbour waits for a withdrawal */
@@ -393,8 +399,4 @@ export class Agent {
     const view = this.#knowledge.toSave(this.#options.clock.wallTimeMs());
     if (view !== undefined) this.#options.store.save(view);
   }
-}
-
-function notClaimed(address: Address): DrainAnswer {
-  return { ok: false, sentence: `no document claims ${formatAddress(address)} on this node` };
 }

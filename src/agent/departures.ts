@@ -8,8 +8,9 @@
  */
 
 import type { Documents, Sourced } from '../model/documents.ts';
-import { drainWaitMs } from './claim-gates.ts';
+import type { IpClaim } from '../model/ip-claim.ts';
 import { type ClaimDecision, type DesiredState, desired } from './desired.ts';
+import { drainWaitMs } from './drain-gate.ts';
 import type { Departure, View } from './view.ts';
 
 /**
@@ -30,10 +31,27 @@ export function nextDepartures(
     if (!isAnnounced(decision)) continue;
     const successor = now.get(name);
     if (successor !== undefined && !isTakenAway(successor)) continue;
+    if (leavesAtOnce(subject, successor)) continue;
     const reason = departureReason(successor);
     next.set(name, { claim: subject.claim, pool: subject.pool, sinceMs: nowMs, reason });
   }
   return next;
+}
+
+/**
+ * What the controller takes away has nothing behind it any more (its Service is gone, its endpoints are), or stands on another node
+ * already: whoever still comes here is better off elsewhere, and a freed address must not be announced for a wait.
+ */
+function leavesAtOnce(
+  { claim, level }: ClaimDecision['subject'],
+  successor: ClaimDecision | undefined,
+): boolean {
+  if (claim.source !== 'api') return false;
+  return level !== undefined || isWithdrawnByApi(successor?.subject.claim);
+}
+
+function isWithdrawnByApi(claim: Sourced<IpClaim> | undefined): boolean {
+  return claim?.source === 'api' && claim.object.withdrawn !== undefined;
 }
 
 /**
@@ -67,14 +85,20 @@ function isSame<T>(a: readonly Sourced<T>[], b: readonly Sourced<T>[]): boolean 
   return a.length === b.length && a.every(({ object }, index) => object === b[index]?.object);
 }
 
-/** Departures whose wait is over, or whose claim is wanted here again, are dropped. */
+/** Departures whose wait is over, whose claim is wanted here again, or was withdrawn meanwhile, are dropped. */
 export function liveDepartures(
   view: View,
   isWantedAgain: (name: string) => boolean,
 ): ReadonlyMap<string, Departure> {
+  if (view.departures.size === 0) return view.departures;
+  const withdrawn = new Set(
+    view.documents.claims.filter(isWithdrawnByApi).map(({ object }) => object.name),
+  );
   const live = [...view.departures].filter(
     ([name, { sinceMs, pool }]) =>
-      view.nowMs < sinceMs + drainWaitMs(pool, undefined) && !isWantedAgain(name),
+      view.nowMs < sinceMs + drainWaitMs(pool, undefined) &&
+      !withdrawn.has(name) &&
+      !isWantedAgain(name),
   );
   return live.length === view.departures.size ? view.departures : new Map(live);
 }

@@ -25,10 +25,10 @@ import {
   type ClaimSubject,
   claimGates,
   earlier,
-  joinedGate,
   subjectOf,
 } from './claim-gates.ts';
 import type { Gate } from './gate.ts';
+import { joinedGates } from './joined-gate.ts';
 import { type PeerPlan, planPeer, type SessionTemplate } from './peer-settings.ts';
 import { RouteAttributeTable } from './route-attributes.ts';
 import type { View } from './view.ts';
@@ -82,7 +82,7 @@ export function desired(view: View): DesiredState {
   const plans = view.documents.peers.flatMap(({ object }) => planPeer(object, view) ?? []);
   const outlets = plans.map((plan): Outlet => ({ plan, routes: [], places: 0 }));
   const pools = view.documents.pools.map(({ object }) => object);
-  const joined = joinedGate(view);
+  const joined = joinedGates(view);
   const bindings = new Map<string, BindingWish>();
   const claims = subjects(view, pools).map((subject): ClaimDecision => {
     const gates = claimGates(subject, view, joined);
@@ -124,12 +124,17 @@ function rangeOf({ plan, routes }: Outlet): DesiredRangeSession[] {
 function subjects(view: View, pools: readonly IpPool[]): readonly ClaimSubject[] {
   const { departures } = view;
   const claims = oldestFirst(view.documents.claims);
-  if (departures.size === 0) return claims.map((claim) => subjectOf(claim, pools));
+  const about = { pools, node: view.node, ...fence(view) };
+  if (departures.size === 0) return claims.map((claim) => subjectOf(claim, about));
   const present = new Set(claims.map(({ object }) => object.name));
   const gone = [...departures.values()].filter(({ claim }) => !present.has(claim.object.name));
   return [...claims, ...gone.map(({ claim }) => claim)]
     .toSorted(byAge)
-    .map((claim) => subjectOf(claim, pools, departures.get(claim.object.name)));
+    .map((claim) => subjectOf(claim, about, departures.get(claim.object.name)));
+}
+
+function fence({ fencedSinceMs }: View): Pick<View, 'fencedSinceMs'> {
+  return fencedSinceMs === undefined ? {} : { fencedSinceMs };
 }
 
 /** Documents change seldom, facts often: the order is kept with the list that it is of. */
@@ -178,7 +183,8 @@ function decidePeers({ subject, gates, view, outlets }: Deciding): readonly Peer
     if (outlet.places >= plan.peer.maxRoutes) return { peer, allowed: full(plan.peer) };
     outlet.places += 1;
     if (isHeldBack) return { peer, allowed };
-    const attributes = attributeTable.attributes(advertisement, subject.placement, isDraining);
+    const { placement, level = 0 } = subject;
+    const attributes = attributeTable.attributes(advertisement, { placement, level, isDraining });
     outlet.routes.push({ prefix: hostPrefix(subject.claim.object.address), attributes });
     return { peer, allowed, route: { attributes, isDraining } };
   });

@@ -3,6 +3,7 @@
 import { describeVerdict, type Verdict } from '../checks/verdict.ts';
 import type { CheckSpec } from '../model/check-spec.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
+import type { DesiredState } from './desired.ts';
 import type { Finding } from './view.ts';
 
 /** what the join check is: one to ask, or a person's word that none is needed */
@@ -12,6 +13,21 @@ export const JOIN_KEY = 'join';
 
 export function checkKey(claim: IpClaim, index: number): string {
   return `${claim.name}#${index}`;
+}
+
+/** By key: what is to be asked. Claims that are not for this node are not. */
+export function wantedChecks(
+  joinCheck: JoinCheck,
+  { claims }: DesiredState,
+): ReadonlyMap<string, CheckSpec> {
+  const wanted = new Map<string, CheckSpec>();
+  if (joinCheck !== undefined && joinCheck !== 'none') wanted.set(JOIN_KEY, joinCheck);
+  for (const { subject, gates } of claims) {
+    if (gates.assigned.state === 'closed' || gates.pooled.state === 'closed') continue;
+    const { object } = subject.claim;
+    for (const [index, spec] of object.checks.entries()) wanted.set(checkKey(object, index), spec);
+  }
+  return wanted;
 }
 
 export function joinFinding(check: JoinCheck, verdicts: ReadonlyMap<string, Verdict>): Finding {

@@ -7,26 +7,33 @@ import type { Address } from 'bgp-ts';
 import type { Verdict } from '../checks/verdict.ts';
 import type { BgpPeer } from '../model/bgp-peer.ts';
 import { formatClaimName } from '../model/claim-name.ts';
+import type { ClusterNode } from '../model/cluster-node.ts';
 import { type Documents, NO_DOCUMENTS } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
+import { optional } from '../model/optional.ts';
+import type { DocumentSource } from '../model/refusal.ts';
+import {
+  type ClusterContext,
+  type ClusterMemory,
+  clusterFacts,
+  learnNode,
+  NO_CLUSTER_MEMORY,
+  restoreCluster,
+} from './cluster-memory.ts';
 import { departuresAfter, isAnnounced } from './departures.ts';
 import type { DesiredState } from './desired.ts';
 import { claimFinding, type JoinCheck, joinFinding } from './health.ts';
+import { type Heard, HeardDocuments } from './heard-documents.ts';
 import type { PasswordFiles } from './password-files.ts';
-import {
-  type Carried,
-  carriedOver,
-  SAVED_VERSION,
-  type SavedView,
-  withCarried,
-} from './saved-view.ts';
+import { SAVED_VERSION, type SavedView } from './saved-view.ts';
 import type {
   BindingFact,
+  ClusterFacts,
   Departure,
   Drain,
   Finding,
   NodeIdentity,
-  StaleFact,
+  PasswordFact,
   View,
 } from './view.ts';
 
@@ -38,6 +45,9 @@ export interface KnowledgeOptions {
   /** what the documents come from, for people */
   readonly source: string;
   readonly maxStaleMs: number;
+  readonly sources: readonly DocumentSource[];
+  /** of the cluster that is a source */
+  readonly cluster: ClusterContext;
 }
 
 export class Knowledge {
@@ -45,9 +55,13 @@ export class Knowledge {
   readonly verdicts = new Map<string, Verdict>();
   /** by claim name, after the last decision */
   #wasAnnounced: ReadonlySet<string> = new Set();
-  #documents: Documents | undefined;
-  #carried: Carried;
-  #stale: StaleFact | undefined;
+  readonly #heard: HeardDocuments;
+  #cluster: ClusterMemory = NO_CLUSTER_MEMORY;
+  #clusterFacts: ClusterFacts | undefined;
+  #node: NodeIdentity;
+  /** of Secrets, by peer name */
+  secrets: ReadonlyMap<string, PasswordFact> = new Map();
+  fencedSinceMs: number | undefined;
   #nodeDrain: Drain | undefined;
   /** never saved: the next start is not this stop */
   stopDrain: Drain | undefined;
@@ -58,16 +72,26 @@ export class Knowledge {
 
   constructor(options: KnowledgeOptions) {
     this.#options = options;
-    this.#carried = options.saved?.documents ?? NO_DOCUMENTS;
+    this.#heard = new HeardDocuments(options);
+    this.#node = options.node;
+    if (this.#hasCluster) this.#clusterFacts = clusterFacts(this.#cluster, options.cluster);
   }
 
   /** undefined: nothing has been heard and nothing was saved, so there is no desired state */
   get documents(): Documents | undefined {
-    return this.#documents;
+    return this.#heard.documents;
+  }
+
+  get #hasCluster(): boolean {
+    return this.#options.sources.includes('api');
+  }
+
+  get node(): NodeIdentity {
+    return this.#node;
   }
 
   get peers(): readonly BgpPeer[] {
-    return (this.#documents ?? NO_DOCUMENTS).peers.map(({ object }) => object);
+    return (this.documents ?? NO_DOCUMENTS).peers.map(({ object }) => object);
   }
 
   get firstSeen(): ReadonlyMap<string, number> {
@@ -81,44 +105,52 @@ export class Knowledge {
   }
 
   /** Takes up the saved View, marked stale; drains that a person asked for stand, and their wait is long over. */
-  restore(nowMs: number, wallMs: number): void {
-    const { saved, passwords } = this.#options;
+  restore(at: Heard): void {
+    const { saved, passwords, cluster } = this.#options;
     if (saved === undefined) return;
-    // a wall clock that was set back makes it no younger than now
-    const sinceMs = nowMs - Math.max(0, wallMs - saved.savedAtMs);
-    this.#becomeStale(sinceMs, saved.savedAtMs);
-    this.#documents = { ...saved.documents, faults: [] };
-    const over = { sinceMs, waitMs: 0 };
+    this.#heard.restore(at);
+    const stale = this.#heard.stale('files') ?? this.#heard.stale('api');
+    const over = { sinceMs: stale?.sinceMs ?? at.nowMs, waitMs: 0 };
     if (saved.nodeDrain !== undefined) this.#nodeDrain = { ...over, reason: saved.nodeDrain };
     this.#claimDrains = new Map(
       saved.claimDrains.map(([name, reason]) => [name, { ...over, reason }]),
     );
-    passwords.refresh(this.peers);
-  }
-
-  #becomeStale(sinceMs: number, sinceWallMs: number): void {
-    const { source, maxStaleMs } = this.#options;
-    const when = new Date(sinceWallMs).toISOString();
-    const sentence = `the documents are those of ${when}; ${source} could not be read since`;
-    this.#stale = { sinceMs, untilMs: sinceMs + maxStaleMs, sentence };
-  }
-
-  /** The source has spoken. What people took away departs; `running` is what was decided last. */
-  learn(documents: Documents, running: DesiredState, nowMs: number, wallMs: number): void {
-    const { passwords } = this.#options;
-    if (documents.isUnread === true && this.#documents !== undefined) {
-      // a source that cannot be read says nothing about what it would have said
-      this.#documents = { ...this.#documents, faults: documents.faults };
-      if (this.#stale === undefined) this.#becomeStale(nowMs, wallMs);
-      return;
+    if (saved.cluster !== undefined && this.#hasCluster) {
+      this.#remember(restoreCluster(saved.cluster, cluster, at.nowMs));
     }
-    const before = this.#documents;
-    this.#carried = carriedOver(documents, this.#carried);
-    this.#documents = withCarried(documents, this.#carried);
-    this.#stale = undefined;
     passwords.refresh(this.peers);
-    const gone = departuresAfter(before ?? NO_DOCUMENTS, running, this.view(nowMs));
+  }
+
+  /** A source has spoken. What people took away departs; `running` is what was decided last. */
+  learn(source: DocumentSource, documents: Documents, running: DesiredState, at: Heard): void {
+    const before = this.documents ?? NO_DOCUMENTS;
+    this.#heard.learn(source, documents, at);
+    if (documents.isUnread === true) return;
+    this.#options.passwords.refresh(this.peers);
+    const gone = departuresAfter(before, running, this.view(at.nowMs));
     if (gone.size > 0) this.departures = new Map([...this.departures, ...gone]);
+  }
+
+  /** The API has not been heard since then; undefined: it is heard. True when that is news. */
+  setSilence(since: Heard | undefined): boolean {
+    const before = this.#heard.stale('api');
+    if (since === undefined) this.#heard.isHeard('api');
+    else this.#heard.fallSilent('api', since);
+    return this.#heard.stale('api') !== before;
+  }
+
+  /** undefined: the API says that there is no such Node */
+  learnNode(node: ClusterNode | undefined, nowMs: number): void {
+    const isAnnouncing = this.#wasAnnounced.size > 0;
+    const moment = { nowMs, isAnnouncing };
+    this.#remember(learnNode(this.#cluster, node, this.#options.cluster, moment));
+  }
+
+  #remember(memory: ClusterMemory): void {
+    const { node, cluster } = this.#options;
+    this.#cluster = memory;
+    this.#clusterFacts = clusterFacts(memory, cluster);
+    this.#node = { ...node, labels: { ...node.labels, ...memory.node?.labels } };
   }
 
   /**
@@ -150,30 +182,38 @@ export class Knowledge {
 
   claimAt(address: Address): IpClaim | undefined {
     const name = formatClaimName(address);
-    return this.#documents?.claims.find(({ object }) => object.name === name)?.object;
+    return this.documents?.claims.find(({ object }) => object.name === name)?.object;
   }
 
   view(nowMs: number): View {
-    const { node, joinCheck, passwords } = this.#options;
+    const { joinCheck } = this.#options;
     return {
       nowMs,
-      node,
-      documents: this.#documents ?? NO_DOCUMENTS,
+      node: this.#node,
+      documents: this.documents ?? NO_DOCUMENTS,
       joined: joinFinding(joinCheck, this.verdicts),
       health: this.#health(),
       bindings: this.bindings,
       ownAddresses: this.ownAddresses,
-      passwords: passwords.facts,
-      ...(this.#nodeDrain === undefined ? {} : { nodeDrain: this.#nodeDrain }),
-      ...(this.stopDrain === undefined ? {} : { stopDrain: this.stopDrain }),
+      passwords: this.#passwordFacts(),
       claimDrains: this.#claimDrains,
       departures: this.departures,
-      ...(this.#stale === undefined ? {} : { stale: this.#stale }),
+      ...optional('nodeDrain', this.#nodeDrain),
+      ...optional('stopDrain', this.stopDrain),
+      ...optional('stale', this.#heard.stale('files')),
+      ...optional('staleApi', this.#heard.stale('api')),
+      ...optional('cluster', this.#clusterFacts),
+      ...optional('fencedSinceMs', this.fencedSinceMs),
     };
   }
 
+  #passwordFacts(): ReadonlyMap<string, PasswordFact> {
+    const { facts } = this.#options.passwords;
+    return this.secrets.size === 0 ? facts : new Map([...facts, ...this.secrets]);
+  }
+
   #health(): ReadonlyMap<string, Finding> {
-    const claims = (this.#documents ?? NO_DOCUMENTS).claims.map(({ object }) => object);
+    const claims = (this.documents ?? NO_DOCUMENTS).claims.map(({ object }) => object);
     const leaving = [...this.departures.values()].map(({ claim }) => claim.object);
     const asked = [...claims, ...leaving].filter(({ checks }) => checks.length > 0);
     return new Map(asked.map((claim) => [claim.name, this.#healthOf(claim)]));
@@ -185,16 +225,19 @@ export class Knowledge {
 
   /** undefined while there is nothing worth saving */
   toSave(wallMs: number): SavedView | undefined {
-    if (this.#documents === undefined) return undefined;
-    // what people say while the source is silent is kept; the documents are no younger for it
-    const savedAtMs = this.#stale === undefined ? wallMs : this.#options.saved?.savedAtMs;
-    const { peers, pools, claims } = this.#documents;
+    const { documents } = this;
+    if (documents === undefined) return undefined;
+    const { peers, pools, claims } = documents;
+    const { node, isGone, readyBoot } = this.#cluster;
+    const last = isGone ? undefined : node;
     return {
       version: SAVED_VERSION,
-      savedAtMs: savedAtMs ?? wallMs,
+      // what people say while a source is silent is kept; the documents are no younger for it
+      savedAtMs: this.#heard.staleSinceWallMs ?? wallMs,
       routerId: this.#options.node.routerId,
       documents: { peers, pools, claims },
-      ...(this.#nodeDrain === undefined ? {} : { nodeDrain: this.#nodeDrain.reason }),
+      ...optional('nodeDrain', this.#nodeDrain?.reason),
+      ...optional('cluster', last && { node: last, ...optional('readyBoot', readyBoot) }),
       claimDrains: [...this.#claimDrains].map(([name, { reason }]) => [name, reason] as const),
     };
   }

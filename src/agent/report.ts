@@ -16,10 +16,11 @@ import {
   type RouteAttributes,
 } from 'bgp-ts';
 import type { IpClaim } from '../model/ip-claim.ts';
-import { healthyGate, joinedGate } from './claim-gates.ts';
+import { healthyGate } from './claim-gates.ts';
 import type { ClaimDecision, DesiredState, PeerDecision } from './desired.ts';
 import type { Gate } from './gate.ts';
 import type { GateHistory } from './gate-history.ts';
+import { joinedGateOf, joinedGates, nodeGate } from './joined-gate.ts';
 import type { PeerPlan } from './peer-settings.ts';
 import type {
   AgentStatus,
@@ -47,7 +48,7 @@ export interface StatusInput {
 
 /** Called after each decision, so that "since" is when a gate moved and not when somebody looked. */
 export function rememberGates({ claims }: DesiredState, view: View, history: GateHistory): void {
-  history.remember('', [joinedGate(view)], view.nowMs);
+  history.remember('', [nodeGate(view)], view.nowMs);
   for (const { subject, gates, peers } of claims) {
     const { name } = subject.claim.object;
     history.remember(name, claimGateList(gates), view.nowMs);
@@ -61,14 +62,15 @@ export function rememberGates({ claims }: DesiredState, view: View, history: Gat
 export function buildStatus(input: StatusInput): AgentStatus {
   const { view, identity, timeOf, desired } = input;
   const { startedMs, ...who } = identity;
-  const { stale, nodeDrain, stopDrain = nodeDrain } = view;
+  const { nodeDrain, stopDrain = nodeDrain } = view;
+  const stale = view.stale ?? view.staleApi;
   return {
     ...who,
     startedAt: timeOf(startedMs),
     ...(stale === undefined
       ? {}
       : { stale: { since: timeOf(stale.sinceMs), sentence: stale.sentence } }),
-    joined: gateStatus(input, '', joinedGate(view)),
+    joined: gateStatus(input, '', nodeGate(view)),
     ...(stopDrain === undefined
       ? {}
       : { draining: { since: timeOf(stopDrain.sinceMs), reason: stopDrain.reason } }),
@@ -156,9 +158,10 @@ function claimStatus(input: StatusInput, decision: ClaimDecision): ClaimStatus {
   const { subject, gates, peers } = decision;
   const { object, origin } = subject.claim;
   const { name, bind } = object;
+  const joinedNow = joinedGateOf(subject.claim, subject.pool, joinedGates(input.view));
   const told = {
     ...gates,
-    joined: lastWord(gates.joined, joinedGate(input.view)),
+    joined: lastWord(gates.joined, joinedNow),
     healthy: lastWord(gates.healthy, healthyGate(object, input.view)),
   };
   const own = claimGateList(told).map((gate) => gateStatus(input, name, gate));
@@ -168,6 +171,7 @@ function claimStatus(input: StatusInput, decision: ClaimDecision): ClaimStatus {
     ...(subject.pool === undefined ? {} : { pool: subject.pool.name }),
     origin,
     ...(bind === undefined ? {} : { interface: bind.interface }),
+    ...(subject.level === undefined ? {} : { level: subject.level }),
     gates: own,
     peers: peers.map((peer) => claimPeerStatus(input, { claim: object, own, peer })),
     ...(subject.departure === undefined ? {} : { leaving: true }),

@@ -6,9 +6,20 @@
 
 import { type RouteAttributes, WellKnownCommunity } from 'bgp-ts';
 import type { Advertisement, Placement } from '../model/ip-pool.ts';
+import type { PreferenceLevel } from '../model/names.ts';
 
 /** LOCAL_PREF of an exclusive claim's holder on internal sessions; anycast keeps the default of 100 */
 const HOLDER_LOCAL_PREF = 200;
+/** how much less each level of preference is worth inside the AS */
+const LOCAL_PREF_STEP = 50;
+
+/** What is said of one route beside its advertisement. */
+export interface RouteStanding {
+  readonly placement: Placement;
+  /** of an exclusive claim; of any other 0 */
+  readonly level: PreferenceLevel;
+  readonly isDraining: boolean;
+}
 
 const PLAIN: Advertisement = { communities: [], largeCommunities: [], discardRoute: false };
 
@@ -16,40 +27,28 @@ export class RouteAttributeTable {
   readonly #known = new WeakMap<object, Map<string, RouteAttributes>>();
 
   /** `advertisement` undefined = the pool names none: a plain route */
-  attributes(
-    advertisement: Advertisement | undefined,
-    placement: Placement,
-    isDraining: boolean,
-  ): RouteAttributes {
+  attributes(advertisement: Advertisement | undefined, standing: RouteStanding): RouteAttributes {
     const base = advertisement ?? PLAIN;
     const variants = this.#known.get(base) ?? new Map<string, RouteAttributes>();
     this.#known.set(base, variants);
-    const key = `${placement.mode} ${placement.prependStep} ${isDraining}`;
+    const { placement, level, isDraining } = standing;
+    const key = `${placement.mode} ${placement.prependStep} ${level} ${isDraining}`;
     const known = variants.get(key);
     if (known !== undefined) return known;
-    const made = makeAttributes(base, placement, isDraining);
+    const made = makeAttributes(base, standing);
     variants.set(key, made);
     return made;
   }
 }
 
-function makeAttributes(
-  advertisement: Advertisement,
-  placement: Placement,
-  isDraining: boolean,
-): RouteAttributes {
-  const isExclusive = placement.mode === 'exclusive';
+function makeAttributes(advertisement: Advertisement, standing: RouteStanding): RouteAttributes {
+  const { isDraining } = standing;
   const communities = [
     ...advertisement.communities,
     ...(isDraining ? [WellKnownCommunity['graceful-shutdown']] : []),
   ];
-  // RFC 8326 §4.3: LOCAL_PREF 0 inside the AS. Across ASes an exclusive holder steps down one level too, so that two
-  // holders of a moving claim are never equal at a router that ignores the community.
-  const localPref = isDraining
-    ? 0
-    : (advertisement.localPref ?? (isExclusive ? HOLDER_LOCAL_PREF : undefined));
-  const prepend =
-    (advertisement.prepend ?? 0) + (isDraining && isExclusive ? placement.prependStep : 0);
+  const localPref = isDraining ? 0 : localPrefOf(advertisement, standing);
+  const prepend = (advertisement.prepend ?? 0) + prependOf(standing);
   return {
     ...(communities.length === 0 ? {} : { communities }),
     ...(advertisement.largeCommunities.length === 0
@@ -59,4 +58,19 @@ function makeAttributes(
     ...(advertisement.med === undefined ? {} : { med: advertisement.med }),
     ...(prepend === 0 ? {} : { prepend }),
   };
+}
+
+/** RFC 8326 §4.3 has LOCAL_PREF 0 for what drains; a pool's own value takes the place of the holder's, and the steps go down from it. */
+function localPrefOf(
+  { localPref }: Advertisement,
+  { placement, level }: RouteStanding,
+): number | undefined {
+  if (placement.mode !== 'exclusive') return localPref;
+  return Math.max(0, (localPref ?? HOLDER_LOCAL_PREF) - level * LOCAL_PREF_STEP);
+}
+
+/** Across ASes a holder that drains steps down too, so that two holders of a moving claim are never equal at a router that ignores the community. */
+function prependOf({ placement, level, isDraining }: RouteStanding): number {
+  if (placement.mode !== 'exclusive') return 0;
+  return (level + (isDraining ? 1 : 0)) * placement.prependStep;
 }

@@ -8,7 +8,7 @@ import { dirname } from 'node:path';
 import { errorCode } from '../error-code.ts';
 import { makeFolder } from '../linux/make-folder.ts';
 import type { Log } from '../log/log.ts';
-import type { ViewStore } from './agent.ts';
+import type { ViewStore } from './agent-options.ts';
 import { formatSavedView, parseSavedView, type SavedView } from './saved-view.ts';
 
 export class SavedViewFile implements ViewStore {

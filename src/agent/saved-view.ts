@@ -8,6 +8,8 @@
  */
 
 import type { DocumentFault, Documents, Sourced } from '../model/documents.ts';
+import type { DocumentSource } from '../model/refusal.ts';
+import type { SavedCluster } from './cluster-memory.ts';
 
 export interface SavedView {
   readonly version: typeof SAVED_VERSION;
@@ -16,6 +18,8 @@ export interface SavedView {
   readonly routerId: number;
   readonly documents: Omit<Documents, 'faults' | 'isUnread'>;
   readonly nodeDrain?: string;
+  /** what the cluster said of this machine's Node */
+  readonly cluster?: SavedCluster;
   /** claim name and reason */
   readonly claimDrains: readonly (readonly [string, string])[];
 }
@@ -50,6 +54,19 @@ function isSavedView(value: unknown): value is SavedView {
   );
 }
 
+/** The half of it that came from one source. */
+export function documentsFrom(
+  { documents }: Pick<SavedView, 'documents'>,
+  source: DocumentSource,
+): Carried {
+  const isFrom = (one: Sourced<unknown>) => (one.source ?? 'files') === source;
+  return {
+    peers: documents.peers.filter(isFrom),
+    pools: documents.pools.filter(isFrom),
+    claims: documents.claims.filter(isFrom),
+  };
+}
+
 /** Objects of a saved View that the source has not shown since: they stand in for what it cannot read. */
 export type Carried = Omit<Documents, 'faults' | 'isUnread'>;
 
@@ -79,11 +96,15 @@ export function carriedOver(documents: Documents, carried: Carried): Carried {
 
 export function withCarried(documents: Documents, carried: Carried): Documents {
   return {
-    peers: [...documents.peers, ...carried.peers],
-    pools: [...documents.pools, ...carried.pools],
-    claims: [...documents.claims, ...carried.claims],
+    peers: joined(documents.peers, carried.peers),
+    pools: joined(documents.pools, carried.pools),
+    claims: joined(documents.claims, carried.claims),
     faults: documents.faults,
   };
+}
+
+function joined<T>(now: readonly T[], carried: readonly T[]): readonly T[] {
+  return carried.length === 0 ? now : [...now, ...carried];
 }
 
 function standsFor(

@@ -5,6 +5,7 @@
 
 import type { DocumentFault } from '../model/documents.ts';
 import type { Labels } from '../model/labels.ts';
+import type { PreferenceLevel } from '../model/names.ts';
 import type { Gate } from './gate.ts';
 
 export interface AgentStatus {
@@ -53,6 +54,8 @@ export interface ClaimStatus {
   readonly pool?: string;
   readonly origin: string;
   readonly interface?: string;
+  /** of an exclusive claim that is placed here: 0 holder, then steps down */
+  readonly level?: PreferenceLevel;
   /** the gates that do not depend on the peer */
   readonly gates: readonly GateStatus[];
   readonly peers: readonly ClaimPeerStatus[];

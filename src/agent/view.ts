@@ -33,6 +33,24 @@ export interface View {
   /** by claim name: what a person took away, on its way out */
   readonly departures: ReadonlyMap<string, Departure>;
   readonly stale?: StaleFact;
+  /** the same of what comes from the API, where files are a source beside it */
+  readonly staleApi?: StaleFact;
+  /** what the cluster says of this node; absent where no cluster is a source */
+  readonly cluster?: ClusterFacts;
+  /** the Lease of this node was last renewed too long ago: exclusive claims of the API step down one level */
+  readonly fencedSinceMs?: number;
+}
+
+/** What is read of this node's own Node. */
+export interface ClusterFacts {
+  /** of the claims of the API; those of files have the join check */
+  readonly joined: Finding;
+  /** condition Ready, now */
+  readonly isReady: boolean;
+  /** by what a pool may name in `drain.on`: `exclude-label`, `cordon`, `taint:KEY` */
+  readonly drains: ReadonlyMap<string, Drain>;
+  /** InternalIP and ExternalIP, as they are written */
+  readonly addresses: readonly string[];
 }
 
 export interface NodeIdentity {

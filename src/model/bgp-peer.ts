@@ -3,7 +3,15 @@
  * deploy/crds; addresses are values, defaults are filled in. No secret is ever part of it: only where the key is kept.
  */
 
-import type { Address, Family, Ipv4Address, Ipv6Address, Prefix } from 'bgp-ts';
+import {
+  type Address,
+  type Family,
+  formatAddress,
+  formatPrefix,
+  type Ipv4Address,
+  type Ipv6Address,
+  type Prefix,
+} from 'bgp-ts';
 import type { LabelSelector, Labels } from './labels.ts';
 
 export interface BgpPeer {
@@ -56,4 +64,14 @@ export interface PeerOverride {
   readonly sourceAddress?: Address;
   /** as an unsigned 32-bit number */
   readonly routerId?: number;
+}
+
+/** Two peers with one key are one session: the far end, its port, and where we dial from. */
+export function peerSessionKey({ target, port, sourceAddress, sourceInterface }: BgpPeer): string {
+  const remote =
+    target.kind === 'range'
+      ? formatPrefix(target.range)
+      : `${formatAddress(target.address)}%${target.zone ?? ''}`;
+  const source = sourceAddress === undefined ? '' : formatAddress(sourceAddress);
+  return [remote, port, source, sourceInterface ?? ''].join(' ');
 }

@@ -3,9 +3,8 @@
  * two that are new the older one, then the first by name, so that every node comes to the same answer from the same documents.
  */
 
-import { formatAddress, formatPrefix } from 'bgp-ts';
 import { rangesOverlap } from './address-range.ts';
-import type { BgpPeer } from './bgp-peer.ts';
+import { type BgpPeer, peerSessionKey } from './bgp-peer.ts';
 import type { IpPool } from './ip-pool.ts';
 import type { LabelSelector } from './labels.ts';
 
@@ -66,19 +65,8 @@ export function checkPeers(candidates: readonly Candidate<BgpPeer>[]): Conflict<
  * Two peers with one key are one session on every node. With different node selectors they may be meant for different nodes, which
  * only a node can tell.
  */
-function sessionKey({
-  target,
-  port,
-  sourceAddress,
-  sourceInterface,
-  nodeSelector,
-}: BgpPeer): string {
-  const remote =
-    target.kind === 'range'
-      ? formatPrefix(target.range)
-      : `${formatAddress(target.address)}%${target.zone ?? ''}`;
-  const source = sourceAddress === undefined ? '' : formatAddress(sourceAddress);
-  return [remote, port, source, sourceInterface ?? '', selectorKey(nodeSelector)].join(' ');
+function sessionKey(peer: BgpPeer): string {
+  return `${peerSessionKey(peer)} ${selectorKey(peer.nodeSelector)}`;
 }
 
 function selectorKey(selector: LabelSelector | undefined): string {

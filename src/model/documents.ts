@@ -1,5 +1,5 @@
 /**
- * What a source of documents (files now, the API later) has found: the objects that passed, and those that did not with the reason.
+ * What a source of documents (files, or the API) has found: the objects that passed, and those that did not with the reason.
  * A new value replaces the old one as a whole; an object that is bad now and was good before stays in its last good form
  * (the source sees to that) and its fault stands beside it.
  */
@@ -7,6 +7,7 @@
 import type { BgpPeer } from './bgp-peer.ts';
 import type { IpClaim } from './ip-claim.ts';
 import type { IpPool } from './ip-pool.ts';
+import type { DocumentSource } from './refusal.ts';
 
 export interface Documents {
   readonly peers: readonly Sourced<BgpPeer>[];
@@ -23,6 +24,8 @@ export interface Sourced<T> {
   readonly origin: string;
   /** wall-clock milliseconds when this object was first seen; older claims keep their place when a limit is reached */
   readonly createdMs: number;
+  /** absent: files */
+  readonly source?: DocumentSource;
 }
 
 /** A document that was refused. `sentence` says what is wrong and what to do. */

@@ -1,0 +1,48 @@
+/** What an agent is made of: everything of the world that it touches comes in here, so that the fast-forward tests run the very class. */
+
+import type { Clock, Random, Speaker } from 'bgp-ts';
+import type { Probe } from '../checks/probe.ts';
+import type { AddressTable } from '../linux/address-table.ts';
+import type { Log } from '../log/log.ts';
+import type { Labels } from '../model/labels.ts';
+import type { DocumentSource } from '../model/refusal.ts';
+import type { ClusterContext } from './cluster-memory.ts';
+import type { JoinCheck } from './health.ts';
+import type { SavedView } from './saved-view.ts';
+
+export interface AgentOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly speaker: Pick<Speaker, 'apply' | 'status' | 'stop' | 'subscribe'>;
+  /** a peer wants us to accept what it dials; may be called again */
+  readonly listen: () => void;
+  readonly addresses: AddressTable;
+  readonly probe: Probe;
+  /** text of a password file; throws what the file system says */
+  readonly readPassword: (path: string) => string;
+  readonly store: ViewStore;
+  readonly log: Log;
+  readonly node: { readonly name: string; readonly labels: Labels };
+  readonly asn?: number;
+  readonly routerId: number;
+  /** a person chose it; otherwise the one of the saved View stands, so that a restart is the same speaker */
+  readonly isRouterIdFixed: boolean;
+  readonly joinCheck: JoinCheck;
+  readonly maxStaleMs: number;
+  /** what the documents come from, for people */
+  readonly source: string;
+  /** which sources there are; default: files */
+  readonly sources?: readonly DocumentSource[];
+  /** which boot of this machine it is, and what the cluster's word means here */
+  readonly cluster?: Pick<ClusterContext, 'bootId' | 'ignoresExcludeLabel'>;
+  readonly version: string;
+  readonly pid: number;
+  /** sentences about this machine's settings that will surprise, given the interfaces that claims are bound to */
+  readonly warnings?: (interfaces: ReadonlySet<string>) => readonly string[];
+}
+
+/** Where the last View is kept; a failure to is told by the store itself. */
+export interface ViewStore {
+  load(): SavedView | undefined;
+  save(view: SavedView): void;
+}

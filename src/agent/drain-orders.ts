@@ -1,0 +1,43 @@
+/** What a person may say about draining, and the answer. It changes what is known; the agent decides anew. */
+
+import { type Address, formatAddress } from 'bgp-ts';
+import type { Knowledge } from './knowledge.ts';
+import type { DrainAnswer } from './status.ts';
+
+/** `address` undefined = the whole node */
+export function drain(
+  knowledge: Knowledge,
+  address: Address | undefined,
+  reason: string,
+  nowMs: number,
+): DrainAnswer {
+  const order = { sinceMs: nowMs, reason: `drained by hand: ${reason}` };
+  if (address === undefined) {
+    if (knowledge.nodeDrain === undefined) knowledge.drainNode(order);
+    return done('draining this node: routes leave after the wait of their pool');
+  }
+  const claim = knowledge.claimAt(address);
+  if (claim === undefined) return notClaimed(address);
+  if (!knowledge.isDrained(claim.name)) knowledge.drainClaim(claim.name, order);
+  return done(`draining ${formatAddress(address)}: its route leaves after the wait of its pool`);
+}
+
+export function undrain(knowledge: Knowledge, address: Address | undefined): DrainAnswer {
+  if (address === undefined) {
+    knowledge.drainNode(undefined);
+    return done('this node is not draining any more');
+  }
+  const claim = knowledge.claimAt(address);
+  if (claim === undefined) return notClaimed(address);
+  knowledge.drainClaim(claim.name, undefined);
+  const node = knowledge.nodeDrain === undefined ? '' : '; the node as a whole still is';
+  return done(`${formatAddress(address)} is not draining any more${node}`);
+}
+
+function done(sentence: string): DrainAnswer {
+  return { ok: true, sentence };
+}
+
+function notClaimed(address: Address): DrainAnswer {
+  return { ok: false, sentence: `no document claims ${formatAddress(address)} on this node` };
+}

@@ -1,0 +1,122 @@
+/**
+ * What each source of documents has said last, and since when one is silent. It remembers; what follows is decided elsewhere.
+ *
+ * A source that cannot be read says nothing about what it would have said: its last words stand, for `maxStale` from when it was heard last.
+ * What it has not shown since a restart and cannot show now (a bad object) stays as it was saved.
+ */
+
+import { type Documents, NO_DOCUMENTS } from '../model/documents.ts';
+import type { DocumentSource } from '../model/refusal.ts';
+import { mergeDocuments } from '../sources/merge.ts';
+import {
+  type Carried,
+  carriedOver,
+  documentsFrom,
+  type SavedView,
+  withCarried,
+} from './saved-view.ts';
+import type { StaleFact } from './view.ts';
+
+export interface HeardOptions {
+  readonly sources: readonly DocumentSource[];
+  readonly saved: SavedView | undefined;
+  /** what the documents come from, for people */
+  readonly source: string;
+  readonly maxStaleMs: number;
+}
+
+/** A moment on both clocks. */
+export interface Heard {
+  readonly nowMs: number;
+  readonly wallMs: number;
+}
+
+interface Word {
+  documents: Documents | undefined;
+  carried: Carried;
+  stale: (StaleFact & { readonly sinceWallMs: number }) | undefined;
+}
+
+export class HeardDocuments {
+  readonly #options: HeardOptions;
+  readonly #words = new Map<DocumentSource, Word>();
+  #merged: Documents | undefined;
+
+  constructor(options: HeardOptions) {
+    this.#options = options;
+    for (const source of options.sources) {
+      const carried =
+        options.saved === undefined ? NO_DOCUMENTS : documentsFrom(options.saved, source);
+      this.#words.set(source, { documents: undefined, carried, stale: undefined });
+    }
+  }
+
+  /** undefined: nothing has been heard and nothing was saved */
+  get documents(): Documents | undefined {
+    return this.#merged;
+  }
+
+  stale(source: DocumentSource): StaleFact | undefined {
+    return this.#words.get(source)?.stale;
+  }
+
+  /** wall clock, of the source that is silent longest; undefined: none is */
+  get staleSinceWallMs(): number | undefined {
+    const times = [...this.#words.values()].flatMap(({ stale }) => stale?.sinceWallMs ?? []);
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+
+  /** Takes up the saved View, marked stale. */
+  restore({ nowMs, wallMs }: Heard): void {
+    const { saved } = this.#options;
+    if (saved === undefined) return;
+    // a wall clock that was set back makes it no younger than now
+    const sinceMs = nowMs - Math.max(0, wallMs - saved.savedAtMs);
+    for (const word of this.#words.values()) {
+      word.documents = { ...word.carried, faults: [] };
+      word.stale = this.#staleSince({ nowMs: sinceMs, wallMs: saved.savedAtMs });
+    }
+    this.#merge();
+  }
+
+  /** One source has spoken. */
+  learn(source: DocumentSource, documents: Documents, at: Heard): void {
+    const word = this.#words.get(source);
+    if (word === undefined) throw new Error(`${source} is no source of this agent`);
+    if (documents.isUnread === true && word.documents !== undefined) {
+      word.documents = { ...word.documents, faults: documents.faults };
+      word.stale ??= this.#staleSince(at);
+    } else {
+      word.carried = carriedOver(documents, word.carried);
+      word.documents = withCarried(documents, word.carried);
+      word.stale = undefined;
+    }
+    this.#merge();
+  }
+
+  /** A source has fallen silent; its last words were heard then. */
+  fallSilent(source: DocumentSource, since: Heard): void {
+    const word = this.#words.get(source);
+    if (word?.documents !== undefined) word.stale ??= this.#staleSince(since);
+  }
+
+  /** It is heard again, and nothing has changed. */
+  isHeard(source: DocumentSource): void {
+    const word = this.#words.get(source);
+    if (word !== undefined) word.stale = undefined;
+  }
+
+  #staleSince({ nowMs, wallMs }: Heard): Word['stale'] {
+    const { source, maxStaleMs } = this.#options;
+    const when = new Date(wallMs).toISOString();
+    const sentence = `the documents are those of ${when}; ${source} could not be read since`;
+    return { sinceMs: nowMs, untilMs: nowMs + maxStaleMs, sentence, sinceWallMs: wallMs };
+  }
+
+  #merge(): void {
+    this.#merged = mergeDocuments(
+      this.#words.get('files')?.documents,
+      this.#words.get('api')?.documents,
+    );
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * Where a claim stands with this node: announced by all, by this node at a level of preference, or not here (gate 2, `assigned`). Pure.
+ *
+ * A claim of the API is placed by the controller, and its labels say where: they are what the agent's watches select by, and a pool
+ * that changes its mode moves nothing before the controller has found the claim a new place. A claim of files is placed by its own words.
+ */
+
+import type { Sourced } from '../model/documents.ts';
+import type { IpClaim } from '../model/ip-claim.ts';
+import { DEFAULT_PLACEMENT, type IpPool, type Placement } from '../model/ip-pool.ts';
+import { selects } from '../model/labels.ts';
+import { ANYCAST_LABEL, levelOf, type PreferenceLevel } from '../model/names.ts';
+import type { Gate } from './gate.ts';
+import type { View } from './view.ts';
+
+/** What placement needs of a View. */
+export type PlacementView = Pick<View, 'node' | 'fencedSinceMs'>;
+
+export interface Standing {
+  readonly placement: Placement;
+  /** of an exclusive claim; undefined: it has no place on this node */
+  readonly level?: PreferenceLevel;
+}
+
+export function standingOf(
+  claim: Sourced<IpClaim>,
+  pool: IpPool | undefined,
+  view: PlacementView,
+): Standing {
+  const ofPool = pool?.placement ?? DEFAULT_PLACEMENT;
+  const { placement: own, node, labels } = claim.object;
+  const placement = own === undefined ? ofPool : { ...ofPool, ...own };
+  if (claim.source !== 'api') {
+    const isHere = placement.mode === 'exclusive' && node === view.node.name;
+    return isHere ? { placement, level: 0 } : { placement };
+  }
+  const level = levelOf(labels, view.node.name);
+  if (level !== undefined) {
+    return { placement: inMode(placement, 'exclusive'), level: fenced(level, view) };
+  }
+  return { placement: ANYCAST_LABEL in labels ? inMode(placement, 'anycast') : placement };
+}
+
+/** the same object where it is so already: attributes are shared by it */
+function inMode(placement: Placement, mode: Placement['mode']): Placement {
+  return placement.mode === mode ? placement : { ...placement, mode };
+}
+
+/** Who cannot renew its Lease may have lost the claim without knowing: one step down, never out. */
+function fenced(level: PreferenceLevel, { fencedSinceMs }: PlacementView): PreferenceLevel {
+  if (fencedSinceMs === undefined) return level;
+  return level === 0 ? 1 : 2;
+}
+
+const ANYCAST: Gate = {
+  name: 'assigned',
+  state: 'open',
+  sentence: 'every node announces it (anycast)',
+};
+
+const PLACED_HERE: Readonly<Record<PreferenceLevel, Gate>> = {
+  0: { name: 'assigned', state: 'open', sentence: 'placed on this node (exclusive)' },
+  1: {
+    name: 'assigned',
+    state: 'open',
+    sentence: 'placed on this node (exclusive), one step down',
+  },
+  2: {
+    name: 'assigned',
+    state: 'open',
+    sentence: 'placed on this node (exclusive), two steps down',
+  },
+};
+
+export function placedGate(
+  { object, source }: Sourced<IpClaim>,
+  { placement, level }: Standing,
+  { node }: PlacementView,
+): Gate {
+  if (object.withdrawn !== undefined) {
+    const remedy = 'remove spec.withdrawn from the claim';
+    return closed(`withdrawn: ${object.withdrawn.reason}`, remedy);
+  }
+  // whom the controller has chosen keeps it until another has taken over
+  const isChosen = source === 'api' && level !== undefined;
+  if (!isChosen && !selects(placement.nodeSelector, node.labels)) {
+    const remedy = "change the placement's nodeSelector, or the node's labels (--node-labels)";
+    return closed(`the placement's nodeSelector does not select node ${node.name}`, remedy);
+  }
+  if (placement.mode === 'anycast') return ANYCAST;
+  if (level !== undefined) return PLACED_HERE[level];
+  const sentence =
+    object.node === undefined
+      ? 'exclusive, and placed on no node yet'
+      : `exclusive, and placed on node ${object.node}`;
+  return closed(sentence, `to move it here, set spec.node to ${node.name}`);
+}
+
+function closed(sentence: string, remedy: string): Gate {
+  return { name: 'assigned', state: 'closed', sentence, remedy };
+}
