@@ -1,0 +1,67 @@
+/**
+ * Whether this node may hold exclusive claims at full preference. Pure; times are of this node's own clock.
+ *
+ * The controller gives the claims of a node away when it has seen no renewal of its Lease for 15 s. A renewal was seen after its request had begun,
+ * so a node that steps down 12 s after the beginning of its last good request has done so before anyone else steps up.
+ *
+ * The way back is longer than the way down. When the Lease is renewed again, claims may have been given away in between, or may be
+ * in this very moment by a controller that has not seen the renewal yet. So a node returns only after renewals have succeeded for
+ * `SETTLE_MS`, and after it has seen the claims as they are then. Until then its routes stand one step down, which costs nothing
+ * where nobody else has them. A node begins that way too.
+ */
+
+export const FENCE_MS = 12_000;
+/** longer than a renewal takes to be seen by a controller that works */
+export const SETTLE_MS = 4000;
+
+export interface Fence {
+  /** when the last renewal that succeeded had begun */
+  readonly renewedMs?: number;
+  /** the same of the first in a row without a gap */
+  readonly rowBeganMs?: number;
+  /** the claims have been seen as they were after the row had settled */
+  readonly hasCaughtUp: boolean;
+}
+
+export const FENCED: Fence = { hasCaughtUp: false };
+
+export function isFenced({ renewedMs, hasCaughtUp }: Fence, nowMs: number): boolean {
+  return !hasCaughtUp || renewedMs === undefined || nowMs - renewedMs >= FENCE_MS;
+}
+
+/** `nowMs` is when the answer came: an answer that took longer than the fence is the first of a new row */
+export function renewed(fence: Fence, startedMs: number, nowMs: number): Fence {
+  const kept = lapsed(fence, nowMs);
+  return {
+    renewedMs: startedMs,
+    rowBeganMs: kept.rowBeganMs ?? startedMs,
+    hasCaughtUp: kept.hasCaughtUp,
+  };
+}
+
+/** What has lapsed once stays so until it has settled anew, however short the gap was. */
+export function lapsed(fence: Fence, nowMs: number): Fence {
+  const { renewedMs } = fence;
+  if (renewedMs === undefined || nowMs - renewedMs < FENCE_MS) return fence;
+  return FENCED;
+}
+
+/** It is time to look whether the claims are what this node believes. */
+export function isSettled({ rowBeganMs, renewedMs, hasCaughtUp }: Fence): boolean {
+  if (hasCaughtUp || rowBeganMs === undefined || renewedMs === undefined) return false;
+  return renewedMs - rowBeganMs >= SETTLE_MS;
+}
+
+/** `rowBeganMs` is that of the row for which the claims were asked: for another one they have to be asked for anew */
+export function caughtUp(fence: Fence, rowBeganMs: number | undefined): Fence {
+  return fence.rowBeganMs === rowBeganMs && rowBeganMs !== undefined
+    ? { ...fence, hasCaughtUp: true }
+    : fence;
+}
+
+/** undefined: it has lapsed */
+export function fenceInMs({ renewedMs }: Fence, nowMs: number): number | undefined {
+  if (renewedMs === undefined) return undefined;
+  const leftMs = renewedMs + FENCE_MS - nowMs;
+  return leftMs > 0 ? leftMs : undefined;
+}

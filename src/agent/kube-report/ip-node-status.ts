@@ -1,0 +1,193 @@
+/**
+ * What an agent knows about itself, as the status of its IPNode (deploy/crds/ipnodes.yaml). Pure. Exceptions are listed, the rest is
+ * counted; the whole stays below 64 kB whatever a router says and however many claims there are, since every write of it
+ * goes to all controllers.
+ *
+ * Not here: the condition AgentAlive, which is the controller's.
+ */
+
+import type {
+  IpNodeLevel,
+  IpNodeRefusal,
+  IpNodeSession,
+  IpNodeStatus,
+} from '../../model/ip-node.ts';
+import type { Condition } from '../../model/service.ts';
+import type { AgentStatus, SessionStatus } from '../status.ts';
+import { plainText } from './plain-text.ts';
+import { fitting } from './status-size.ts';
+
+/** What the report needs of an agent. */
+export interface ReportFacts {
+  readonly joined: { readonly isOpen: boolean; readonly sentence: string; readonly since: string };
+  readonly draining?: AgentStatus['draining'];
+  readonly stale?: AgentStatus['stale'];
+  readonly sessions: readonly SessionStatus[];
+  /** addresses that go out to at least one router */
+  readonly announced: number;
+  /** what concerns this node and is not announced; may hold only the first of them */
+  readonly refused: readonly IpNodeRefusal[];
+  readonly refusedCount: number;
+  /** of exclusive claims on the move, as all routers have been told; those that are waited for longest first */
+  readonly levels: readonly IpNodeLevel[];
+  readonly observedClaims?: string;
+  /** addresses whose release this node has answered by letting go of them */
+  readonly released: readonly string[];
+}
+
+const MOST_SESSIONS = 256;
+const MOST_REFUSED = 100;
+const MOST_LEVELS = 1000;
+/** of JSON; with all that is bounded by its own length they stay below 64 kB */
+const BYTES = { sessions: 26_000, refused: 13_000, levels: 14_000 } as const;
+const MOST_NAME = 253;
+const MOST_ADDRESS = 64;
+const MOST_MESSAGE = 1024;
+const MOST_DRAIN_REASON = 256;
+const SAME_MOMENT_MS = 1500;
+
+/** `before` is what was written last: a time moves only with what it is of */
+export function ipNodeStatus(
+  facts: ReportFacts,
+  before: IpNodeStatus,
+  nowText: string,
+): IpNodeStatus {
+  const { joined, draining, announced, observedClaims } = facts;
+  const refused = fitting(facts.refused.slice(0, MOST_REFUSED), BYTES.refused, refusal);
+  const refusedMore = Math.max(facts.refusedCount, facts.refused.length) - refused.length;
+  const levels = fitting(facts.levels.slice(0, MOST_LEVELS), BYTES.levels, level);
+  return {
+    joined: {
+      open: joined.isOpen,
+      reason: joined.isOpen ? 'Joined' : 'NotJoined',
+      message: plainText(joined.sentence, MOST_MESSAGE),
+      since: steady(joined.since, before.joined?.since),
+    },
+    ...(draining === undefined ? {} : { draining: drainOf(draining, before.draining) }),
+    sessions: fitting(kept(facts.sessions), BYTES.sessions, sessionWriter(before)),
+    routes: announced,
+    ...(refused.length === 0 ? {} : { refused }),
+    ...(refusedMore <= 0 ? {} : { refusedMore }),
+    ...(levels.length === 0 ? {} : { levels }),
+    ...(observedClaims === undefined ? {} : { observedClaims }),
+    conditions: conditionsOf(facts, before.conditions ?? [], nowText),
+  };
+}
+
+/** The same moment comes out of two clocks a little differently each time; that is no news. */
+function steady(since: string, before: string | undefined): string {
+  if (before === undefined) return since;
+  return Math.abs(Date.parse(since) - Date.parse(before)) < SAME_MOMENT_MS ? before : since;
+}
+
+function drainOf(
+  { reason, since }: NonNullable<AgentStatus['draining']>,
+  before: IpNodeStatus['draining'],
+) {
+  const text = plainText(reason, MOST_DRAIN_REASON) || 'draining';
+  return { reason: text, since: steady(since, before?.since) };
+}
+
+/** Where not all have room, those that are up come first: whether there is one decides what this node is given. */
+function kept(sessions: readonly SessionStatus[]): readonly SessionStatus[] {
+  if (sessions.length <= MOST_SESSIONS) return sessions;
+  const up = sessions.filter(isUp);
+  return [...up, ...sessions.filter((one) => !isUp(one))].slice(0, MOST_SESSIONS);
+}
+
+function isUp({ state }: SessionStatus): boolean {
+  return state === 'established';
+}
+
+function sessionWriter({ sessions = [] }: IpNodeStatus) {
+  const written = new Map(sessions.map((one) => [`${one.peer} ${one.address} ${one.state}`, one]));
+  return (one: SessionStatus, mostText: number): IpNodeSession => {
+    const now = session(one, mostText);
+    const before = written.get(`${now.peer} ${now.address} ${now.state}`);
+    return { ...now, since: steady(one.since, before?.since) };
+  };
+}
+
+function session(one: SessionStatus, mostText: number): IpNodeSession {
+  const error = one.refused ?? one.lastError;
+  const lastError = error === undefined ? '' : plainText(error, mostText);
+  return {
+    peer: plainText(one.peer, MOST_NAME),
+    address: plainText(one.address, MOST_ADDRESS),
+    state: stateName(one.state),
+    routesSent: one.routesSent,
+    routesReceived: one.routesReceived,
+    ...(lastError === '' ? {} : { lastError }),
+  };
+}
+
+const STATE_NAMES: Readonly<Record<string, IpNodeSession['state']>> = {
+  connect: 'Connect',
+  active: 'Active',
+  'open-sent': 'OpenSent',
+  'open-confirm': 'OpenConfirm',
+  established: 'Established',
+};
+
+/** a session that cannot be, and one that says goodbye, are as far from being up as an idle one */
+function stateName(state: string): IpNodeSession['state'] {
+  return STATE_NAMES[state] ?? 'Idle';
+}
+
+function refusal({ address, gate, message }: IpNodeRefusal, mostText: number): IpNodeRefusal {
+  return {
+    address: plainText(address, MOST_ADDRESS),
+    gate: plainText(gate, 32),
+    message: plainText(message, Math.min(mostText, MOST_MESSAGE)),
+  };
+}
+
+function level({ address, level: value }: IpNodeLevel): IpNodeLevel {
+  return { address: plainText(address, MOST_ADDRESS), level: value };
+}
+
+type Told = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
+
+function conditionsOf(
+  facts: ReportFacts,
+  before: readonly Condition[],
+  nowText: string,
+): readonly Condition[] {
+  return [sessionsUp(facts.sessions), staleness(facts.stale)].map((told) => {
+    const last = before.find(({ type }) => type === told.type);
+    const hasMoved = last?.status !== told.status;
+    const since = hasMoved ? nowText : (last?.lastTransitionTime ?? nowText);
+    return {
+      ...told,
+      message: plainText(told.message, MOST_MESSAGE / 2),
+      lastTransitionTime: since,
+    };
+  });
+}
+
+function sessionsUp(sessions: readonly SessionStatus[]): Told {
+  const type = 'SessionsUp';
+  if (sessions.length === 0) {
+    const message = 'no BGPPeer selects this node';
+    return { type, status: 'False', reason: 'NoPeers', message };
+  }
+  const down = sessions.filter((one) => !isUp(one));
+  const [first] = down;
+  if (first === undefined) {
+    const message = sessions.length === 1 ? 'its session is up' : `all ${sessions.length} are up`;
+    return { type, status: 'True', reason: 'AllUp', message };
+  }
+  const why = first.refused ?? first.lastError ?? `it is ${first.state}`;
+  const message = `${sessions.length - down.length} of ${sessions.length} are up; ${first.peer}: ${why}`;
+  const reason = down.length === sessions.length ? 'NoneUp' : 'SomeDown';
+  return { type, status: 'False', reason, message };
+}
+
+function staleness(stale: AgentStatus['stale']): Told {
+  const type = 'Stale';
+  if (stale === undefined) {
+    const message = 'what it announces is what the documents say';
+    return { type, status: 'False', reason: 'UpToDate', message };
+  }
+  return { type, status: 'True', reason: 'SourceSilent', message: stale.sentence };
+}

@@ -1,0 +1,207 @@
+/**
+ * Keeps the IPNode of this node as the agent's facts are: nothing is written twice, little is written soon, and a failure is tried again
+ * with what is true by then. It decides when; ip-node-status.ts what, ip-node-object.ts how.
+ */
+
+import type { Clock, Random } from 'bgp-ts';
+import type { Log } from '../../log/log.ts';
+import type { IpNodeStatus } from '../../model/ip-node.ts';
+import { ApiError, ApiUnreachable, isConflict, isNotFound } from '../../sources/kube/api.ts';
+import { backOffMs } from '../../sources/kube/back-off.ts';
+import { NamedTimers } from '../named-timers.ts';
+import { LOOK_MS } from './instance.ts';
+import type { IpNodeObject } from './ip-node-object.ts';
+import { ipNodeStatus, type ReportFacts } from './ip-node-status.ts';
+import { TokenBucket, type Urgency, urgencyOf, WAIT_MS, type Written } from './write-pace.ts';
+
+export interface IpNodeWriterOptions {
+  readonly object: Pick<IpNodeObject, 'look' | 'write' | 'leave' | 'standing'>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** undefined: there is nothing to tell yet */
+  readonly facts: () => ReportFacts | undefined;
+  /** after each look: whose IPNode it is may have changed */
+  readonly onStanding?: () => void;
+}
+
+/** how soon after a word of the agent its facts are looked at */
+const GATHER_MS = 200;
+const FACT_BUCKET = { most: 10, refillMs: 5000 };
+const MOVE_BUCKET = { most: 20, refillMs: 1000 };
+const RETRY = { firstMs: 500, longestMs: 30_000 };
+/** while another instance has it, or its Node is missing */
+const ASKING_LOOK_MS = 5000;
+const LAST_WRITE_MS = 2000;
+
+export class IpNodeWriter {
+  readonly #options: IpNodeWriterOptions;
+  readonly #timers: NamedTimers;
+  readonly #factBucket: TokenBucket;
+  readonly #moveBucket: TokenBucket;
+  #written: Written | undefined;
+  /** when the difference that waits was seen first */
+  #differsSinceMs: number | undefined;
+  /** of the object that we wrote to */
+  #uid: string | undefined;
+  #isReady = false;
+  #running: Promise<void> | undefined;
+  #failures = 0;
+  /** after a failure nothing is written sooner, whatever a look may find */
+  #notBeforeMs = 0;
+  #isStopped = true;
+
+  constructor(options: IpNodeWriterOptions) {
+    this.#options = options;
+    const { clock } = options;
+    this.#timers = new NamedTimers(clock);
+    this.#factBucket = new TokenBucket(FACT_BUCKET.most, FACT_BUCKET.refillMs, clock.now());
+    this.#moveBucket = new TokenBucket(MOVE_BUCKET.most, MOVE_BUCKET.refillMs, clock.now());
+  }
+
+  start(): void {
+    this.#isStopped = false;
+    this.#lookSoon(0);
+  }
+
+  /** Something that the report tells may have changed. */
+  poke(): void {
+    if (!this.#isStopped) this.#timers.startOnce('gather', GATHER_MS, () => this.#gather());
+  }
+
+  /** The Node of this node has appeared, or is another one. */
+  nodeChanged(): void {
+    if (!this.#isStopped) this.#lookSoon(0);
+  }
+
+  /** Writes what is true at the end, within two seconds; `leave`: the next instance is another one. */
+  async stop(how: 'leave' | 'keep'): Promise<void> {
+    this.#isStopped = true;
+    this.#timers.cancelAll();
+    const { clock } = this.#options;
+    await new Promise<void>((resolve) => {
+      const timer = clock.startTimer(LAST_WRITE_MS, resolve);
+      void this.#last(how).then(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
+  }
+
+  async #last(how: 'leave' | 'keep'): Promise<void> {
+    await this.#running;
+    const now = this.#now();
+    try {
+      if (this.#isReady && now !== undefined && urgencyOf(this.#written, now) !== 'none') {
+        await this.#options.object.write(now.status);
+      }
+      if (how === 'leave') await this.#options.object.leave();
+    } catch (error) {
+      // it is found out without us
+      expectApiError(error);
+    }
+  }
+
+  #lookSoon(delayMs: number): void {
+    this.#timers.start('look', delayMs, () => this.#do(() => this.#look()));
+  }
+
+  async #look(): Promise<void> {
+    const { object, onStanding } = this.#options;
+    const uid = await object.look();
+    const isOurs = uid !== undefined;
+    // what stands there may not be what we wrote: made anew, or another instance's
+    if (!this.#isReady || uid !== this.#uid) this.#written = undefined;
+    this.#uid = uid;
+    this.#isReady = isOurs;
+    onStanding?.();
+    const spread = 0.9 + 0.2 * this.#options.random.next();
+    if (!this.#isStopped) this.#lookSoon((isOurs ? LOOK_MS : ASKING_LOOK_MS) * spread);
+    if (isOurs) this.#gather();
+  }
+
+  #gather(): void {
+    if (this.#isStopped || !this.#isReady) return;
+    const { clock } = this.#options;
+    const now = this.#now();
+    const urgency = now === undefined ? 'none' : urgencyOf(this.#written, now);
+    if (urgency === 'none') {
+      this.#failures = 0;
+      this.#differsSinceMs = undefined;
+      this.#timers.cancel('write');
+      return;
+    }
+    this.#differsSinceMs ??= clock.now() - GATHER_MS;
+    const dueMs = Math.max(this.#differsSinceMs + this.#waitMs(urgency), this.#notBeforeMs);
+    const tokenMs = this.#bucketOf(urgency).waitMs(clock.now());
+    const delayMs = Math.max(dueMs - clock.now(), tokenMs);
+    this.#timers.start('write', delayMs, () => this.#do(() => this.#write()));
+  }
+
+  #waitMs(urgency: Exclude<Urgency, 'none'>): number {
+    const isSpread = urgency === 'fact' || urgency === 'count';
+    const spread = isSpread ? 0.75 + this.#options.random.next() / 2 : 1;
+    return WAIT_MS[urgency] * spread;
+  }
+
+  #bucketOf(urgency: Urgency): TokenBucket {
+    return urgency === 'move' || urgency === 'release' ? this.#moveBucket : this.#factBucket;
+  }
+
+  async #write(): Promise<void> {
+    const now = this.#now();
+    if (now === undefined || !this.#isReady) return;
+    const urgency = urgencyOf(this.#written, now);
+    if (urgency === 'none') return;
+    this.#bucketOf(urgency).take(this.#options.clock.now());
+    await this.#options.object.write(now.status);
+    this.#written = now;
+    this.#failures = 0;
+    this.#differsSinceMs = undefined;
+    this.#isReady = this.#options.object.standing?.kind === 'ours';
+    this.poke();
+  }
+
+  #now(): Written | undefined {
+    const { facts, clock } = this.#options;
+    const found = facts();
+    if (found === undefined) return undefined;
+    const nowText = `${new Date(clock.wallTimeMs()).toISOString().slice(0, 19)}Z`;
+    const before: IpNodeStatus = this.#written?.status ?? {};
+    return { status: ipNodeStatus(found, before, nowText), released: found.released };
+  }
+
+  /** one after the other; what fails is done anew from the beginning, which is a look */
+  #do(work: () => Promise<void>): void {
+    const before = this.#running ?? Promise.resolve();
+    const mine = before
+      .then(work)
+      .catch((error: unknown) => this.#failed(error))
+      .finally(() => {
+        if (this.#running === mine) this.#running = undefined;
+      });
+    this.#running = mine;
+  }
+
+  #failed(error: unknown): void {
+    const told = expectApiError(error);
+    this.#failures += 1;
+    // gone: the look makes it anew, and all is written again
+    if (isNotFound(error)) this.#isReady = false;
+    if (this.#isStopped) return;
+    const { random, log, clock } = this.#options;
+    const isQuick = this.#failures === 1 && (isNotFound(error) || isConflict(error));
+    const delayMs = isQuick ? 0 : backOffMs(this.#failures, random, RETRY);
+    this.#notBeforeMs = clock.now() + delayMs;
+    const level = this.#failures === WARN_AFTER ? 'warn' : 'debug';
+    log[level]('agent.report', { reason: told.message }, 'the IPNode could not be written');
+    this.#lookSoon(delayMs);
+  }
+}
+
+const WARN_AFTER = 3;
+
+function expectApiError(error: unknown): Error {
+  if (error instanceof ApiError || error instanceof ApiUnreachable) return error;
+  throw error;
+}

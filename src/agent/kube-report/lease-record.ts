@@ -1,0 +1,59 @@
+/** The Lease of a node as it is written, and who may hold it. Pure. The times in it are for people: nobody compares them with a clock. */
+
+import { NAMESPACE, nodeLease } from '../../model/names.ts';
+import type { Lease } from '../../sources/kube/convert-lease.ts';
+
+export const LEASE_SECONDS = 15;
+
+/** Two machines may go by one node name, never by one identity. */
+export function holderIdentity(node: string, instance: string): string {
+  return `${node}/${instance}`;
+}
+
+export interface LeaseWish {
+  readonly node: string;
+  /** empty: it is given back */
+  readonly holder: string;
+  readonly wallMs: number;
+}
+
+export function leaseBody({ node, holder, wallMs }: LeaseWish, before: Lease | undefined): object {
+  const time = new Date(wallMs).toISOString().replace('Z', '000Z');
+  const isTaken = holder !== '' && before?.holder !== holder;
+  const since = isTaken ? time : before?.acquireTime;
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: {
+      name: nodeLease(node),
+      namespace: NAMESPACE,
+      ...(before === undefined ? {} : { resourceVersion: before.resourceVersion }),
+    },
+    spec: {
+      holderIdentity: holder,
+      // the field takes no zero
+      leaseDurationSeconds: holder === '' ? 1 : LEASE_SECONDS,
+      ...(since === undefined ? {} : { acquireTime: since }),
+      renewTime: time,
+      leaseTransitions: (before?.transitions ?? 0) + (before !== undefined && isTaken ? 1 : 0),
+    },
+  };
+}
+
+/** What was seen of another holder, and since when it has not moved. */
+export interface Sighting {
+  readonly key: string;
+  readonly sinceMs: number;
+}
+
+export function sight(before: Sighting | undefined, lease: Lease, nowMs: number): Sighting {
+  const key = `${lease.uid} ${lease.resourceVersion}`;
+  return before?.key === key ? before : { key, sinceMs: nowMs };
+}
+
+/** nobody's, our own, or of one that has not moved for as long as it promised to at most */
+export function mayTake(lease: Lease, identity: string, seen: Sighting, nowMs: number): boolean {
+  if (lease.holder === undefined || lease.holder === identity) return true;
+  const promisedMs = Math.max(lease.durationSeconds ?? LEASE_SECONDS, LEASE_SECONDS) * 1000;
+  return nowMs - seen.sinceMs >= promisedMs;
+}

@@ -1,0 +1,260 @@
+/**
+ * Keeps the Lease of this node renewed while exclusive claims may come here, and says when this node must step down (fence.ts).
+ *
+ * A request never holds up the next one: it is given up before the next is due. The fence is looked at on a timer of its own, and once more
+ * before every decision, so that a process that was frozen steps down before it says anything.
+ */
+
+import type { Clock, Random } from 'bgp-ts';
+import type { Log } from '../../log/log.ts';
+import { nodeLease } from '../../model/names.ts';
+import { ApiError, ApiUnreachable, isNotFound, type KubeApi } from '../../sources/kube/api.ts';
+import { convertLease, type Lease } from '../../sources/kube/convert-lease.ts';
+import { LEASES } from '../../sources/kube/resources.ts';
+import { NamedTimers } from '../named-timers.ts';
+import { withDeadline } from './deadline.ts';
+import { caughtUp, FENCED, type Fence, isFenced, isSettled, lapsed, renewed } from './fence.ts';
+import { holderIdentity, leaseBody, mayTake, type Sighting, sight } from './lease-record.ts';
+
+export interface NodeLeaseOptions {
+  readonly api: KubeApi;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly node: string;
+  readonly instance: string;
+  /** an exclusive claim is here, or may come */
+  readonly isNeeded: () => boolean;
+  /** the claims of this node, asked for now, are those that it acts by */
+  readonly hasCaughtUp: (signal: AbortSignal) => Promise<boolean>;
+  readonly onFence: (isFenced: boolean) => void;
+}
+
+export const RENEW_MS = 5000;
+const RENEW_JITTER = 0.1;
+/** before the next one is due */
+const REQUEST_MS = 3000;
+const RETRY_MS = 1000;
+const LOOK_MS = 500;
+const RELEASE_MS = 1500;
+
+export class NodeLease {
+  readonly #options: NodeLeaseOptions;
+  readonly #timers: NamedTimers;
+  readonly #identity: string;
+  #fence: Fence = FENCED;
+  #wasFenced: boolean | undefined;
+  #lease: Lease | undefined;
+  #seen: Sighting | undefined;
+  #otherHolder: string | undefined;
+  #problem = '';
+  #isRunning = false;
+  #isRenewing = false;
+  #isAsking = false;
+
+  constructor(options: NodeLeaseOptions) {
+    this.#options = options;
+    this.#timers = new NamedTimers(options.clock);
+    this.#identity = holderIdentity(options.node, options.instance);
+  }
+
+  /** who renews the Lease of this node, where that is not us */
+  get otherHolder(): string | undefined {
+    return this.#otherHolder;
+  }
+
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
+  get isFenced(): boolean {
+    return isFenced(this.#fence, this.#options.clock.now());
+  }
+
+  /** since the last renewal that succeeded had begun */
+  get ageMs(): number | undefined {
+    const { renewedMs } = this.#fence;
+    return renewedMs === undefined ? undefined : this.#options.clock.now() - renewedMs;
+  }
+
+  /** Whether it is needed may have changed. */
+  poke(): void {
+    const isNeeded = this.#options.isNeeded();
+    if (isNeeded === this.#isRunning) return;
+    if (isNeeded) this.#run();
+    else void this.#rest();
+  }
+
+  /** Looks at the clock: what must step down does so now. Call it before anything is decided. */
+  check(): void {
+    this.#fence = lapsed(this.#fence, this.#options.clock.now());
+    const now = this.isFenced;
+    if (now === this.#wasFenced) return;
+    this.#wasFenced = now;
+    if (this.#isRunning) this.#tell(now);
+    this.#options.onFence(now);
+  }
+
+  /** For good. What is given back is another's at once; what is kept is for our next process. */
+  async stop(how: 'release' | 'keep'): Promise<void> {
+    this.#timers.cancelAll();
+    const wasRunning = this.#isRunning;
+    this.#isRunning = false;
+    if (wasRunning && how === 'release') await this.#release();
+  }
+
+  #run(): void {
+    this.#isRunning = true;
+    this.check();
+    this.#timers.every('look', LOOK_MS, () => this.check());
+    this.#beat();
+  }
+
+  async #rest(): Promise<void> {
+    this.#isRunning = false;
+    this.#timers.cancelAll();
+    this.#fence = FENCED;
+    this.#otherHolder = undefined;
+    this.check();
+    await this.#release();
+  }
+
+  #beat(): void {
+    const { clock, random } = this.#options;
+    const spread = 1 + RENEW_JITTER * (2 * random.next() - 1);
+    this.#timers.start('beat', RENEW_MS * spread, () => this.#beat());
+    if (this.#isRenewing) return;
+    this.#isRenewing = true;
+    const startedMs = clock.now();
+    void withDeadline(clock, REQUEST_MS, (signal) => this.#attempt(signal))
+      .then((isHeld) => this.#answered(isHeld, startedMs))
+      .catch((error: unknown) => this.#failed(error))
+      .finally(() => {
+        this.#isRenewing = false;
+      });
+  }
+
+  #answered(isHeld: boolean, startedMs: number): void {
+    if (!this.#isRunning) return;
+    this.#say('');
+    if (!isHeld) return;
+    // a gap that nobody has looked at yet is one all the same
+    this.#fence = renewed(this.#fence, startedMs, this.#options.clock.now());
+    this.check();
+    if (isSettled(this.#fence)) this.#askForClaims();
+  }
+
+  #failed(error: unknown): void {
+    if (!(error instanceof ApiError || error instanceof ApiUnreachable)) throw error;
+    // whatever stands there now has to be read first
+    this.#lease = undefined;
+    if (!this.#isRunning) return;
+    this.#say(error.message);
+    const { random } = this.#options;
+    this.#timers.start('beat', RETRY_MS * (0.5 + random.next()), () => this.#beat());
+  }
+
+  /** false: another one holds it */
+  async #attempt(signal: AbortSignal): Promise<boolean> {
+    const { api, clock } = this.#options;
+    const lease = this.#lease ?? (await this.#read(signal));
+    signal.throwIfAborted();
+    if (lease !== undefined) {
+      this.#seen = sight(this.#seen, lease, clock.now());
+      if (!mayTake(lease, this.#identity, this.#seen, clock.now())) {
+        this.#heldByOther(lease);
+        return false;
+      }
+    }
+    const body = this.#body(this.#identity, lease);
+    const name = nodeLease(this.#options.node);
+    const written =
+      lease === undefined
+        ? await api.create(LEASES, body, { signal })
+        : await api.update(LEASES, name, body, { signal });
+    // an answer that nobody waited for any more says nothing about what stands there now
+    if (!signal.aborted) this.#lease = convertLease(written);
+    this.#otherHolder = undefined;
+    return true;
+  }
+
+  async #read(signal: AbortSignal): Promise<Lease | undefined> {
+    try {
+      const found = await this.#options.api.get(LEASES, nodeLease(this.#options.node), { signal });
+      return convertLease(found);
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  #heldByOther(lease: Lease): void {
+    this.#lease = undefined;
+    this.#fence = FENCED;
+    if (this.#otherHolder !== lease.holder) {
+      const reason = `${lease.holder} renews Lease ${lease.name}: a second machine goes by the name of this node; rename one of them`;
+      this.#options.log.error('agent.identity', { reason }, 'exclusive claims stay one step down');
+    }
+    this.#otherHolder = lease.holder;
+    this.check();
+  }
+
+  #askForClaims(): void {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    const { rowBeganMs } = this.#fence;
+    void withDeadline(this.#options.clock, REQUEST_MS, this.#options.hasCaughtUp)
+      .then((isCurrent) => {
+        this.#isAsking = false;
+        if (isCurrent) this.#fence = caughtUp(this.#fence, rowBeganMs);
+        else if (this.#isRunning) this.#askAgain();
+        this.check();
+      })
+      .catch((error: unknown) => {
+        this.#isAsking = false;
+        if (!(error instanceof ApiError || error instanceof ApiUnreachable)) throw error;
+        if (this.#isRunning) this.#askAgain();
+      });
+  }
+
+  #askAgain(): void {
+    this.#timers.start('ask', RETRY_MS, () => {
+      if (isSettled(this.#fence)) this.#askForClaims();
+    });
+  }
+
+  async #release(): Promise<void> {
+    const { api, clock, node } = this.#options;
+    try {
+      await withDeadline(clock, RELEASE_MS, async (signal) => {
+        const lease = await this.#read(signal);
+        if (lease?.holder !== this.#identity) return;
+        await api.update(LEASES, nodeLease(node), this.#body('', lease), { signal });
+      });
+    } catch (error) {
+      // it runs out by itself
+      if (!(error instanceof ApiError || error instanceof ApiUnreachable)) throw error;
+    }
+    this.#lease = undefined;
+  }
+
+  #body(holder: string, before: Lease | undefined): object {
+    const { node, clock } = this.#options;
+    return leaseBody({ node, holder, wallMs: clock.wallTimeMs() }, before);
+  }
+
+  #say(problem: string): void {
+    if (problem === this.#problem) return;
+    this.#problem = problem;
+    const { log } = this.#options;
+    if (problem === '') log.info('agent.lease', {}, 'the Lease of this node is renewed');
+    else log.warn('agent.lease', { reason: problem }, 'the Lease of this node is not renewed');
+  }
+
+  #tell(isDown: boolean): void {
+    const { log } = this.#options;
+    if (isDown)
+      log.warn('agent.fence', {}, 'exclusive claims step down: no word of this node got through');
+    else log.info('agent.fence', {}, 'exclusive claims are back at their own level');
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * When an IPNode is written: how urgent a difference is, how long it may wait for others, and how many writes there may be. Pure but for
+ * the buckets, which only count.
+ *
+ * Every claim that comes moves counts on every node. Were they worth a write each time, one new Service would cost a write of a
+ * thousand nodes; so counts travel with what matters, or once a minute.
+ */
+
+import type { IpNodeSession, IpNodeStatus } from '../../model/ip-node.ts';
+
+/**
+ * `move`: the controller waits for a level; `release`: it waits to give an address away; `fact`: people want to know; `count`: only
+ * numbers have moved
+ */
+export type Urgency = 'none' | 'count' | 'fact' | 'release' | 'move';
+
+export interface Written {
+  readonly status: IpNodeStatus;
+  /** addresses whose release has been answered with it */
+  readonly released: readonly string[];
+}
+
+export function urgencyOf(before: Written | undefined, now: Written): Urgency {
+  if (before === undefined) return 'move';
+  if (!isEqual(before.status.levels ?? [], now.status.levels ?? [])) return 'move';
+  const answered = new Set(before.released);
+  if (now.released.some((address) => !answered.has(address))) return 'release';
+  if (!isEqual(facts(before.status), facts(now.status))) return 'fact';
+  return isEqual(before.status, now.status) ? 'none' : 'count';
+}
+
+/** the status without its numbers */
+function facts({ routes: _routes, observedClaims: _observed, ...rest }: IpNodeStatus): object {
+  return { ...rest, sessions: (rest.sessions ?? []).map(withoutCounts) };
+}
+
+function withoutCounts({
+  routesSent: _sent,
+  routesReceived: _received,
+  ...rest
+}: IpNodeSession): object {
+  return rest;
+}
+
+function isEqual(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** how long a difference waits for others that come with it */
+export const WAIT_MS = { count: 60_000, fact: 2000, release: 1000, move: 200 } as const;
+
+/** Tokens that come back with time; who finds none is told when there will be one. */
+export class TokenBucket {
+  readonly #most: number;
+  readonly #refillMs: number;
+  #tokens: number;
+  #countedMs: number;
+
+  constructor(most: number, refillMs: number, nowMs: number) {
+    this.#most = most;
+    this.#refillMs = refillMs;
+    this.#tokens = most;
+    this.#countedMs = nowMs;
+  }
+
+  /** 0: there is one now */
+  waitMs(nowMs: number): number {
+    this.#count(nowMs);
+    return this.#tokens >= 1 ? 0 : Math.ceil((1 - this.#tokens) * this.#refillMs);
+  }
+
+  take(nowMs: number): void {
+    this.#count(nowMs);
+    this.#tokens = Math.max(0, this.#tokens - 1);
+  }
+
+  #count(nowMs: number): void {
+    const gained = (nowMs - this.#countedMs) / this.#refillMs;
+    this.#tokens = Math.min(this.#most, this.#tokens + gained);
+    this.#countedMs = nowMs;
+  }
+}

@@ -1,0 +1,245 @@
+import { expect } from 'chai';
+import { IpNodeObject } from '../../../../src/agent/kube-report/ip-node-object.ts';
+import type { ReportFacts } from '../../../../src/agent/kube-report/ip-node-status.ts';
+import { IpNodeWriter } from '../../../../src/agent/kube-report/ip-node-writer.ts';
+import { SILENT_LOG } from '../../../../src/log/log.ts';
+import { ApiError, ApiUnreachable } from '../../../../src/sources/kube/api.ts';
+import { convertIpNode } from '../../../../src/sources/kube/convert-ip-node.ts';
+import { IP_NODES } from '../../../../src/sources/kube/resources.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { MemoryKubeApi } from '../../../support/memory-kube-api.ts';
+import { SeededRandom } from '../../../support/seeded-random.ts';
+import { pass } from './passing.ts';
+
+const FACTS: ReportFacts = {
+  joined: { isOpen: true, sentence: 'Ready', since: '2026-01-01T00:00:00.000Z' },
+  sessions: [],
+  announced: 0,
+  refused: [],
+  refusedCount: 0,
+  levels: [],
+  released: [],
+};
+
+class Scene {
+  readonly clock: ManualClock;
+  readonly api: MemoryKubeApi;
+  readonly object: IpNodeObject;
+  readonly writer: IpNodeWriter;
+  facts = FACTS;
+  uid: string | undefined = 'uid-n1';
+
+  constructor(instance = 'i1', clock = new ManualClock(), api = new MemoryKubeApi()) {
+    this.clock = clock;
+    this.api = api;
+    const nodeUid = () => this.uid;
+    this.object = new IpNodeObject({ api, clock, node: 'n1', instance, nodeUid });
+    this.writer = new IpNodeWriter({
+      object: this.object,
+      clock,
+      random: new SeededRandom(3),
+      log: SILENT_LOG,
+      facts: () => this.facts,
+    });
+    this.writer.start();
+  }
+
+  set(over: Partial<ReportFacts>): void {
+    this.facts = { ...this.facts, ...over };
+    this.writer.poke();
+  }
+
+  get found() {
+    const found = this.api.object(IP_NODES, 'n1');
+    return found === undefined ? undefined : convertIpNode(found);
+  }
+
+  get writes(): number {
+    return this.api.calls.filter(({ subresource }) => subresource === 'status').length;
+  }
+}
+
+describe('the writer of an IPNode', () => {
+  it('makes it, owned by its Node, and tells what is so within half a second', async () => {
+    const scene = new Scene();
+    await pass(scene.clock, 500);
+    expect(scene.found?.status.joined?.open).to.equal(true);
+    expect(scene.api.object(IP_NODES, 'n1')?.metadata['ownerReferences']).to.deep.equal([
+      { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'uid-n1' },
+    ]);
+  });
+
+  it('waits for its Node: what nothing owns would never go', async () => {
+    const scene = new Scene();
+    scene.uid = undefined;
+    await pass(scene.clock, 20_000);
+    expect(scene.found).to.equal(undefined);
+    scene.uid = 'uid-2';
+    scene.writer.nodeChanged();
+    await pass(scene.clock, 500);
+    expect(scene.found).to.not.equal(undefined);
+  });
+
+  it('writes nothing while nothing changes, however often it is asked', async () => {
+    const scene = new Scene();
+    for (let turn = 0; turn < 200; turn += 1) {
+      scene.writer.poke();
+      await pass(scene.clock, 500);
+    }
+    expect(scene.writes).to.equal(1);
+  });
+
+  it('a fact waits for others for two seconds, an answer to a move 200 ms, one to a release 1 s', async () => {
+    const scene = new Scene();
+    await pass(scene.clock, 10_000);
+    scene.set({ draining: { reason: 'by hand', since: '2026-01-01T00:00:05.000Z' } });
+    await pass(scene.clock, 1400);
+    expect(scene.writes).to.equal(1);
+    await pass(scene.clock, 1300);
+    expect(scene.writes).to.equal(2);
+    scene.set({ levels: [{ address: '192.0.2.7', level: 1 }] });
+    await pass(scene.clock, 300);
+    expect(scene.writes).to.equal(3);
+    scene.set({ released: ['192.0.2.7'], observedClaims: '99' });
+    await pass(scene.clock, 700);
+    expect(scene.writes).to.equal(3);
+    await pass(scene.clock, 500);
+    expect(scene.writes).to.equal(4);
+    expect(scene.found?.status.observedClaims).to.equal('99');
+  });
+
+  it('numbers alone wait for a minute', async () => {
+    const scene = new Scene();
+    await pass(scene.clock, 1000);
+    for (let routes = 1; routes <= 40; routes += 1) {
+      scene.set({ announced: routes, observedClaims: String(routes) });
+      await pass(scene.clock, 1000);
+    }
+    expect(scene.writes).to.equal(1);
+    await pass(scene.clock, 40_000);
+    expect(scene.writes).to.equal(2);
+    expect(scene.found?.status.routes).to.equal(40);
+  });
+
+  it('a session that flaps costs a burst and then one write in five seconds', async () => {
+    const scene = new Scene();
+    for (let turn = 0; turn < 600; turn += 1) {
+      scene.set({ joined: { ...FACTS.joined, isOpen: turn % 2 === 0, sentence: `${turn}` } });
+      await pass(scene.clock, 100);
+    }
+    expect(scene.writes).to.be.within(10, 10 + 60 / 5 + 2);
+    await pass(scene.clock, 6000);
+    expect(scene.found?.status.joined?.message, 'the last word counts').to.equal('599');
+  });
+
+  it('is made anew when it is deleted under it (SEEDS H5)', async () => {
+    const scene = new Scene();
+    await pass(scene.clock, 1000);
+    scene.api.remove(IP_NODES, 'n1');
+    await pass(scene.clock, 35_000);
+    expect(scene.found?.status.joined?.open).to.equal(true);
+    scene.api.remove(IP_NODES, 'n1');
+    scene.set({ draining: { reason: 'by hand', since: '2026-01-01T00:01:00.000Z' } });
+    await pass(scene.clock, 3000);
+    expect(scene.found?.status.draining?.reason).to.equal('by hand');
+  });
+
+  it('follows its Node when that was made anew', async () => {
+    const scene = new Scene();
+    await pass(scene.clock, 1000);
+    scene.uid = 'uid-2';
+    scene.writer.nodeChanged();
+    await pass(scene.clock, 1000);
+    const owners = scene.api.object(IP_NODES, 'n1')?.metadata['ownerReferences'];
+    expect(owners).to.have.nested.property('[0].uid', 'uid-2');
+  });
+
+  for (const [what, error] of [
+    ['conflicts', new ApiError(409, 'Conflict', 'changed')],
+    ['errors of the server', new ApiError(500, 'InternalError', 'broken')],
+    ['refusals', new ApiError(422, 'Invalid', 'not like that')],
+    ['nobody there', new ApiUnreachable('refused', undefined)],
+  ] as const) {
+    it(`tries again with back-off after ${what}, and gets there`, async () => {
+      const scene = new Scene();
+      await pass(scene.clock, 1000);
+      scene.api.fault = () => ({ kind: 'before', error });
+      scene.set({ draining: { reason: 'by hand', since: '2026-01-01T00:00:05.000Z' } });
+      const before = scene.api.calls.length;
+      await pass(scene.clock, 60_000);
+      expect(scene.api.calls.length - before).to.be.within(4, 20);
+      scene.api.fault = undefined;
+      await pass(scene.clock, 60_000);
+      expect(scene.found?.status.draining?.reason).to.equal('by hand');
+    });
+  }
+
+  it('that may read and not write does not ask without end', async () => {
+    const scene = new Scene();
+    await pass(scene.clock, 1000);
+    const error = new ApiError(403, 'Forbidden', 'no');
+    scene.api.fault = ({ verb }) => (verb === 'patch' ? { kind: 'before', error } : undefined);
+    scene.set({ draining: { reason: 'by hand', since: '2026-01-01T00:00:05.000Z' } });
+    const before = scene.api.calls.length;
+    await pass(scene.clock, 120_000);
+    expect(scene.api.calls.length - before).to.be.below(40);
+  });
+
+  it('a stuck request holds nothing up for longer than its deadline', async () => {
+    const scene = new Scene();
+    await pass(scene.clock, 1000);
+    let isStuck = true;
+    scene.api.fault = () => {
+      if (!isStuck) return undefined;
+      isStuck = false;
+      return { kind: 'hold', until: new Promise(() => undefined) };
+    };
+    scene.set({ draining: { reason: 'by hand', since: '2026-01-01T00:00:05.000Z' } });
+    await pass(scene.clock, 10_000);
+    expect(scene.found?.status.draining?.reason).to.equal('by hand');
+  });
+
+  it('of a second machine with the same name writes nothing and says why', async () => {
+    const first = new Scene('i1');
+    await pass(first.clock, 1000);
+    const second = new Scene('i2', first.clock, first.api);
+    second.facts = { ...FACTS, announced: 77 };
+    await pass(first.clock, 60_000);
+    expect(second.object.standing).to.include({ kind: 'refused', other: 'i1' });
+    expect(first.object.standing?.kind).to.equal('ours');
+    expect(first.found?.status.routes).to.equal(0);
+  });
+
+  it('takes over what a machine that is gone has left', async () => {
+    const first = new Scene('i1');
+    await pass(first.clock, 1000);
+    await first.writer.stop('keep');
+    const second = new Scene('i2', first.clock, first.api);
+    second.facts = { ...FACTS, announced: 77 };
+    await pass(first.clock, 55_000);
+    expect(second.object.standing?.kind).to.equal('ours');
+    expect(first.found?.status.routes).to.equal(77);
+  });
+
+  it('at its end writes what is true then, and leaves the name to the next', async () => {
+    const scene = new Scene();
+    await pass(scene.clock, 1000);
+    scene.facts = { ...FACTS, draining: { reason: 'SIGTERM', since: '2026-01-01T00:00:01.000Z' } };
+    await scene.writer.stop('leave');
+    expect(scene.found?.status.draining?.reason).to.equal('SIGTERM');
+    expect(scene.clock.pendingTimers).to.equal(0);
+    const next = new Scene('i2', scene.clock, scene.api);
+    await pass(scene.clock, 500);
+    expect(next.object.standing?.kind).to.equal('ours');
+  });
+
+  it('ends within two seconds though nobody answers', async () => {
+    const scene = new Scene();
+    await pass(scene.clock, 1000);
+    scene.api.fault = () => ({ kind: 'hold', until: new Promise(() => undefined) });
+    scene.facts = { ...FACTS, announced: 5 };
+    const stopped = scene.writer.stop('leave');
+    await pass(scene.clock, 2000);
+    await stopped;
+  });
+});

@@ -1,0 +1,194 @@
+import { expect } from 'chai';
+import { NodeLease } from '../../../../src/agent/kube-report/node-lease.ts';
+import { SILENT_LOG } from '../../../../src/log/log.ts';
+import { ApiUnreachable } from '../../../../src/sources/kube/api.ts';
+import { convertLease } from '../../../../src/sources/kube/convert-lease.ts';
+import { LEASES } from '../../../../src/sources/kube/resources.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { MemoryKubeApi } from '../../../support/memory-kube-api.ts';
+import { SeededRandom } from '../../../support/seeded-random.ts';
+import { answers, pass } from './passing.ts';
+
+const KEY = 'herald-system/node-n1';
+
+class Scene {
+  readonly clock = new ManualClock();
+  readonly api = new MemoryKubeApi();
+  readonly fences: { readonly atMs: number; readonly isFenced: boolean }[] = [];
+  isNeeded = true;
+  isCurrent = true;
+  readonly lease: NodeLease;
+
+  constructor(api?: MemoryKubeApi, instance = 'i1') {
+    if (api !== undefined) this.api = api;
+    this.lease = new NodeLease({
+      api: this.api,
+      clock: this.clock,
+      random: new SeededRandom(7),
+      log: SILENT_LOG,
+      node: 'n1',
+      instance,
+      isNeeded: () => this.isNeeded,
+      hasCaughtUp: () => Promise.resolve(this.isCurrent),
+      onFence: (isFenced) => this.fences.push({ atMs: this.clock.now(), isFenced }),
+    });
+    this.lease.poke();
+  }
+
+  get held() {
+    const found = this.api.object(LEASES, KEY);
+    return found === undefined ? undefined : convertLease(found);
+  }
+
+  get renewals(): number {
+    return this.api.calls.filter(({ verb }) => verb === 'update' || verb === 'create').length;
+  }
+
+  /** nobody answers any more, or says so at once */
+  cut(how: 'stuck' | 'refused'): void {
+    const error = new ApiUnreachable('connection refused', undefined);
+    this.api.fault = () =>
+      how === 'refused'
+        ? { kind: 'before', error }
+        : { kind: 'hold', until: new Promise(() => undefined) };
+  }
+}
+
+describe('the Lease of a node', () => {
+  it('is made and renewed every five seconds while exclusive claims may come', async () => {
+    const scene = new Scene();
+    await pass(scene.clock, 60_000);
+    expect(scene.held).to.include({ holder: 'n1/i1', durationSeconds: 15, transitions: 0 });
+    expect(scene.held?.renewTime).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+    expect(scene.renewals).to.be.within(11, 14);
+    await scene.lease.stop('keep');
+    expect(scene.clock.pendingTimers).to.equal(0);
+  });
+
+  it('is not there where none may come, and is given back when none may any more', async () => {
+    const scene = new Scene();
+    scene.isNeeded = false;
+    scene.lease.poke();
+    await pass(scene.clock, 1000);
+    scene.isNeeded = true;
+    scene.lease.poke();
+    await pass(scene.clock, 10_000);
+    scene.isNeeded = false;
+    scene.lease.poke();
+    await pass(scene.clock, 20_000);
+    expect(scene.held?.holder).to.equal(undefined);
+    expect(scene.clock.pendingTimers).to.equal(0);
+    expect(scene.lease.isFenced, 'should one come after all').to.equal(true);
+  });
+
+  it('opens the fence after two renewals, and only when the claims are as this node believes', async () => {
+    const scene = new Scene();
+    scene.isCurrent = false;
+    await pass(scene.clock, 30_000);
+    expect(scene.lease.isFenced).to.equal(true);
+    scene.isCurrent = true;
+    await pass(scene.clock, 3000);
+    expect(scene.lease.isFenced).to.equal(false);
+    expect(scene.fences.map(({ isFenced }) => isFenced)).to.deep.equal([true, false]);
+    await scene.lease.stop('keep');
+  });
+
+  for (const how of ['stuck', 'refused'] as const) {
+    it(`steps down 12 s after the last renewal began when the API is ${how}, and goes on trying`, async () => {
+      const scene = new Scene();
+      await pass(scene.clock, 20_000);
+      expect(scene.lease.isFenced).to.equal(false);
+      const lastMs = scene.clock.now() - (scene.lease.ageMs ?? 0);
+      const before = scene.api.calls.length;
+      scene.cut(how);
+      await pass(scene.clock, 20_000);
+      const down = scene.fences.at(-1);
+      expect(down?.isFenced).to.equal(true);
+      expect((down?.atMs ?? 0) - lastMs).to.be.within(12_000, 12_500);
+      expect(scene.api.calls.length - before).to.be.at.least(how === 'stuck' ? 4 : 8);
+      scene.api.fault = undefined;
+      await pass(scene.clock, 15_000);
+      expect(scene.fences.at(-1)?.isFenced, 'back').to.equal(false);
+      await scene.lease.stop('keep');
+    });
+  }
+
+  it('a node that comes back stays down while its claims are not what it believes', async () => {
+    const scene = new Scene();
+    await pass(scene.clock, 20_000);
+    scene.cut('refused');
+    await pass(scene.clock, 20_000);
+    scene.isCurrent = false;
+    scene.api.fault = undefined;
+    await pass(scene.clock, 30_000);
+    expect(scene.lease.isFenced).to.equal(true);
+    await scene.lease.stop('keep');
+  });
+
+  it('a process that was frozen is down before it does anything else', async () => {
+    const scene = new Scene();
+    await pass(scene.clock, 20_000);
+    // what is due all fires in one turn of the event loop; nothing was answered in between
+    scene.cut('stuck');
+    scene.clock.advance(20_000);
+    expect(scene.fences.at(-1)?.isFenced).to.equal(true);
+    await scene.lease.stop('keep');
+  });
+
+  it('is asked before a decision: a gap is seen without its timer', async () => {
+    const scene = new Scene();
+    await pass(scene.clock, 20_000);
+    await scene.lease.stop('keep');
+    scene.clock.advance(20_000);
+    expect(scene.fences.at(-1)?.isFenced).to.equal(false);
+    scene.lease.check();
+    expect(scene.fences.at(-1)?.isFenced).to.equal(true);
+  });
+
+  it('of a second machine with the same name: refused while the first renews, taken when it is silent', async () => {
+    const api = new MemoryKubeApi();
+    const first = new Scene(api, 'i1');
+    await pass(first.clock, 20_000);
+    const second = new Scene(api, 'i2');
+    for (let turn = 0; turn < 100; turn += 1) {
+      await pass(first.clock, 500);
+      await pass(second.clock, 500);
+    }
+    expect(second.lease.otherHolder).to.equal('n1/i1');
+    expect(second.lease.isFenced).to.equal(true);
+    expect(first.lease.isFenced).to.equal(false);
+    await first.lease.stop('keep');
+    await pass(second.clock, 14_000);
+    expect(second.lease.otherHolder).to.equal('n1/i1');
+    await pass(second.clock, 20_000);
+    expect(second.held).to.include({ holder: 'n1/i2', transitions: 1 });
+    expect(second.lease.isFenced).to.equal(false);
+    await second.lease.stop('keep');
+  });
+
+  it('is given back at a stop, and taken at once by the next', async () => {
+    const scene = new Scene();
+    await pass(scene.clock, 6000);
+    await scene.lease.stop('release');
+    expect(scene.held?.holder).to.equal(undefined);
+    const next = new Scene(scene.api, 'i2');
+    await answers();
+    expect(next.held?.holder).to.equal('n1/i2');
+    await next.lease.stop('keep');
+  });
+
+  it('whose write was done though the answer was lost is renewed all the same', async () => {
+    const scene = new Scene();
+    await pass(scene.clock, 20_000);
+    let lost = 2;
+    scene.api.fault = ({ verb }) => {
+      if (verb !== 'update' || lost === 0) return undefined;
+      lost -= 1;
+      return { kind: 'after', error: new ApiUnreachable('reset', undefined) };
+    };
+    await pass(scene.clock, 20_000);
+    expect(scene.fences.filter(({ isFenced }) => isFenced)).to.have.length(1);
+    expect(scene.lease.isFenced).to.equal(false);
+    await scene.lease.stop('keep');
+  });
+});
