@@ -1,0 +1,206 @@
+/**
+ * The condition `herald.dev/Advertised` of a Service: "advertised by 3 of 3 nodes to 2 of 2 peers", or why not. Pure: a claim, what its
+ * pool reaches (reach.ts), and which nodes refuse this very address.
+ *
+ * The reason is what machines and writes go by: it changes seldom. Numbers are in the message.
+ */
+
+import { formatAddress } from 'bgp-ts';
+import type { IpClaim } from '../model/ip-claim.ts';
+import type { IpNodeRefusal } from '../model/ip-node.ts';
+import type { WantedCondition } from './conditions.ts';
+import type { NodeReach, Reach } from './reach.ts';
+
+export const ADVERTISED = 'herald.dev/Advertised';
+
+/** from best to worst: of several addresses the worst one counts */
+const REASONS = [
+  'Advertised',
+  'PartlyAdvertised',
+  'NotPlaced',
+  'Refused',
+  'NoSession',
+  'NoPeer',
+  'NoNode',
+  'NoPool',
+  'Withdrawn',
+] as const;
+export type AdvertisedReason = (typeof REASONS)[number];
+
+export interface ClaimVerdict {
+  readonly address: string;
+  readonly reason: AdvertisedReason;
+  readonly message: string;
+}
+
+/** Nodes that refuse an address, and why. */
+export type Refusers = ReadonlyMap<string, IpNodeRefusal>;
+
+export interface AdvertisedClaim {
+  readonly claim: IpClaim;
+  readonly isExclusive: boolean;
+  /** absent: there is no pool for it, or it cannot be used */
+  readonly reach: Reach | undefined;
+  readonly refusers: Refusers;
+}
+
+export function claimVerdict({
+  claim,
+  isExclusive,
+  reach,
+  refusers,
+}: AdvertisedClaim): ClaimVerdict {
+  const address = formatAddress(claim.address);
+  const verdict = (reason: AdvertisedReason, message: string) => ({ address, reason, message });
+  if (claim.withdrawn !== undefined) return verdict('Withdrawn', claim.withdrawn.reason);
+  if (reach === undefined) {
+    const which =
+      claim.pool === undefined ? 'no pool holds it' : `pool ${claim.pool} cannot be used`;
+    return verdict('NoPool', `not advertised: ${which}`);
+  }
+  if (isExclusive) return { address, ...exclusiveVerdict(claim, reach, refusers) };
+  return { address, ...anycastVerdict(claim, reach, refusers) };
+}
+
+type Words = Omit<ClaimVerdict, 'address'>;
+
+function exclusiveVerdict({ node }: IpClaim, reach: Reach, refusers: Refusers): Words {
+  if (node === undefined) {
+    return { reason: 'NotPlaced', message: 'not advertised: no node holds it yet' };
+  }
+  const holder = reach.nodes.get(node);
+  if (holder === undefined) {
+    const why = `node ${node}, which holds it, has not joined or is not heard of`;
+    return { reason: 'NoNode', message: `not advertised: ${why}` };
+  }
+  const refusal = refusers.get(node);
+  if (refusal !== undefined) return refused(new Map([[node, refusal]]));
+  const { wanted } = holder;
+  if (holder.reached.length === 0) return nobodyReached(wanted, `node ${node}`);
+  const isWhole = holder.reached.length === wanted;
+  return {
+    reason: isWhole ? 'Advertised' : 'PartlyAdvertised',
+    message: `advertised by node ${node} to ${ofPeers(holder.reached.length, wanted)}`,
+  };
+}
+
+function anycastVerdict(claim: IpClaim, reach: Reach, refusers: Refusers): Words {
+  const { expected, announcing, peers, peersReached, withoutEndpoint } = without(
+    reach,
+    refusers,
+    isLocal(claim),
+  );
+  if (reach.expected === 0) {
+    const why = 'no node that may announce it has joined; kubectl get ipnodes tells why';
+    return { reason: 'NoNode', message: `not advertised: ${why}` };
+  }
+  if (expected === 0) {
+    const why = `none of ${ofNodes(reach.expected)} has a ready endpoint`;
+    return { reason: 'Refused', message: `not advertised: ${why}` };
+  }
+  if (announcing === 0) {
+    return reach.announcing > 0 ? refused(refusers) : nobodyReached(peers, ofNodes(expected));
+  }
+  const isWhole = announcing === expected && peersReached === peers;
+  const local = withoutEndpoint === 0 ? '' : `; ${withoutEndpoint} more without a ready endpoint`;
+  const numbers = `${announcing} of ${ofNodes(expected)} to ${ofPeers(peersReached, peers)}`;
+  return {
+    reason: isWhole ? 'Advertised' : 'PartlyAdvertised',
+    message: `advertised by ${numbers}${local}${isWhole ? '' : why(refusers, claim)}`,
+  };
+}
+
+/** each agent alone opens or closes it by its own endpoints */
+function isLocal({ services }: IpClaim): boolean {
+  return services.some(({ healthCheckNodePort }) => healthCheckNodePort !== undefined);
+}
+
+interface Counts {
+  readonly expected: number;
+  readonly announcing: number;
+  readonly peers: number;
+  readonly peersReached: number;
+  readonly withoutEndpoint: number;
+}
+
+/** What is left of a pool's reach for an address that some nodes refuse; costs as much as there are such nodes. */
+function without(reach: Reach, refusers: Refusers, isLocalOnly: boolean): Counts {
+  let { expected, announcing } = reach;
+  let withoutEndpoint = 0;
+  const lost = new Map<string, number>();
+  for (const [node, { gate }] of refusers) {
+    const at: NodeReach | undefined = reach.nodes.get(node);
+    if (at === undefined || !at.isExpected) continue;
+    if (isLocalOnly && gate === 'healthy') {
+      expected -= 1;
+      withoutEndpoint += 1;
+    }
+    announcing -= at.reached.length > 0 ? 1 : 0;
+    for (const peer of at.reached) lost.set(peer, (lost.get(peer) ?? 0) + 1);
+  }
+  let { peersReached } = reach;
+  for (const [peer, count] of lost) if (reach.peers.get(peer) === count) peersReached -= 1;
+  return { expected, announcing, peers: reach.peers.size, peersReached, withoutEndpoint };
+}
+
+function nobodyReached(peers: number, who: string): Words {
+  if (peers === 0) {
+    const what =
+      'no BGPPeer is meant for it; see advertisements of its pool and nodeSelector of peers';
+    return { reason: 'NoPeer', message: `not advertised: ${what}` };
+  }
+  const message = `not advertised: ${who} ${who.startsWith('node ') ? 'has' : 'have'} no session with a router; kubectl get bgppeers tells why`;
+  return { reason: 'NoSession', message };
+}
+
+function refused(refusers: Refusers): Words {
+  const [first] = refusers;
+  const words = first === undefined ? 'it is refused' : `${first[0]}: ${first[1].message}`;
+  const more = refusers.size > 1 ? ` (and ${refusers.size - 1} more nodes)` : '';
+  return { reason: 'Refused', message: `not advertised: node ${words}${more}` };
+}
+
+function why(refusers: Refusers, claim: IpClaim): string {
+  for (const [node, { gate, message }] of refusers) {
+    if (gate !== 'healthy' || !isLocal(claim)) return `; node ${node}: ${message}`;
+  }
+  return '';
+}
+
+function ofNodes(count: number): string {
+  return `${count} ${count === 1 ? 'node' : 'nodes'}`;
+}
+
+function ofPeers(reached: number, wanted: number): string {
+  return `${reached} of ${wanted} ${wanted === 1 ? 'peer' : 'peers'}`;
+}
+
+/** One condition of all addresses of a Service. */
+export function advertisedCondition(
+  verdicts: readonly ClaimVerdict[],
+): WantedCondition | undefined {
+  const [first, ...rest] = verdicts.toSorted((a, b) => badness(b) - badness(a));
+  if (first === undefined) return undefined;
+  const isServed = verdicts.some(({ reason }) => isUp(reason));
+  const { reason } = first;
+  return {
+    type: ADVERTISED,
+    status: isServed ? 'True' : 'False',
+    // one address of two is more than none
+    reason: isServed && !isUp(reason) ? 'PartlyAdvertised' : reason,
+    message: messageOf(first, rest),
+  };
+}
+
+function messageOf(first: ClaimVerdict, rest: readonly ClaimVerdict[]): string {
+  if (rest.every(({ message }) => message === first.message)) return first.message;
+  return [first, ...rest].map(({ address, message }) => `${address}: ${message}`).join('; ');
+}
+
+function isUp(reason: AdvertisedReason): boolean {
+  return reason === 'Advertised' || reason === 'PartlyAdvertised';
+}
+
+function badness({ reason }: ClaimVerdict): number {
+  return REASONS.indexOf(reason);
+}

@@ -1,0 +1,127 @@
+/**
+ * Whom a pool's addresses reach: which nodes should announce them to which routers, and which do. Pure. Worked out once per pool (and
+ * placement, and family) and shared by all its claims, since a cluster has thousands of claims and they differ in little; what differs,
+ * an address that a node refuses, is subtracted per claim in advertised.ts.
+ */
+
+import type { Family } from 'bgp-ts';
+import type { BgpPeer } from '../model/bgp-peer.ts';
+import type { ClusterNode } from '../model/cluster-node.ts';
+import type { IpNode } from '../model/ip-node.ts';
+import type { IpPool, Placement } from '../model/ip-pool.ts';
+import { type Labels, selects } from '../model/labels.ts';
+import { EXCLUDE_LABEL } from '../model/names.ts';
+
+/** A node that has an agent, as far as it matters here. */
+export interface NodeView {
+  readonly name: string;
+  readonly labels: Labels;
+  /** its Node is there and its agent has been heard of: what it reports is of now */
+  readonly isHeard: boolean;
+  readonly isJoined: boolean;
+  readonly isDraining: boolean;
+  /** names of the BGPPeers that it has a session with */
+  readonly established: ReadonlySet<string>;
+}
+
+export function nodeView(ipNode: IpNode, node: ClusterNode | undefined): NodeView {
+  const { joined, draining, sessions = [] } = ipNode.status;
+  const up = sessions.filter(({ state }) => state === 'Established');
+  return {
+    name: ipNode.name,
+    labels: node?.labels ?? {},
+    isHeard: node !== undefined && isHeard(node, ipNode),
+    isJoined: joined?.open === true,
+    isDraining: draining !== undefined,
+    established: new Set(up.map(({ peer }) => peer)),
+  };
+}
+
+/** Whether what a node reported last is of now, as far as the cluster can tell. */
+export function isHeard({ ready }: ClusterNode, { status: { conditions = [] } }: IpNode): boolean {
+  const isSilent = conditions.some(
+    ({ type, status }) => type === 'AgentAlive' && status === 'False',
+  );
+  return ready !== 'unknown' && !isSilent;
+}
+
+/** Equal texts: the node counts in the same way everywhere. */
+export function viewSignature(view: NodeView): string {
+  const { isHeard, isJoined, isDraining, established, labels } = view;
+  const peers = [...established].sort().join(',');
+  return `${isHeard} ${isJoined} ${isDraining} ${peers} ${JSON.stringify(labels)}`;
+}
+
+export interface ReachScope {
+  readonly pool: IpPool;
+  /** the pool's, with what the claim says otherwise */
+  readonly placement: Placement;
+  readonly family: Family;
+  /** of a Service: nodes with the exclude label take no part, unless the pool says so */
+  readonly isOfService: boolean;
+}
+
+export interface Reach {
+  readonly nodes: ReadonlyMap<string, NodeReach>;
+  /** nodes that should announce, and how many of them have a router to announce to */
+  readonly expected: number;
+  readonly announcing: number;
+  /** routers that they should announce to; how many nodes reach each */
+  readonly peers: ReadonlyMap<string, number>;
+  readonly peersReached: number;
+}
+
+export interface NodeReach {
+  readonly isExpected: boolean;
+  /** how many routers it should announce to */
+  readonly wanted: number;
+  /** those of them that it has a session with */
+  readonly reached: readonly string[];
+}
+
+export function reachOf(
+  scope: ReachScope,
+  views: Iterable<NodeView>,
+  peers: readonly BgpPeer[],
+): Reach {
+  const carrying = peers.filter(({ families }) => families.includes(scope.family));
+  const nodes = new Map<string, NodeReach>();
+  const counts = new Map<string, number>();
+  let expected = 0;
+  let announcing = 0;
+  for (const view of views) {
+    if (!takesPart(scope, view)) continue;
+    const wanted = carrying.filter((peer) => isWanted(scope.pool, peer, view));
+    const reached = wanted.map(({ name }) => name).filter((peer) => view.established.has(peer));
+    // a drain is somebody's wish: who drains is not missed, but what it still announces counts for an exclusive claim
+    const isExpected = !view.isDraining;
+    nodes.set(view.name, { isExpected, wanted: wanted.length, reached });
+    if (!isExpected) continue;
+    expected += 1;
+    announcing += reached.length > 0 ? 1 : 0;
+    for (const { name } of wanted) counts.set(name, counts.get(name) ?? 0);
+    for (const name of reached) counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  const peersReached = [...counts.values()].filter((count) => count > 0).length;
+  return { nodes, expected, announcing, peers: counts, peersReached };
+}
+
+/** Equal texts: every claim of this scope stands as before. */
+export function reachSignature({ nodes, peers }: Reach): string {
+  return JSON.stringify([[...nodes], [...peers]]);
+}
+
+function takesPart({ pool, placement, isOfService }: ReachScope, view: NodeView): boolean {
+  if (!view.isHeard || !view.isJoined) return false;
+  const isExcluded = view.labels[EXCLUDE_LABEL] !== undefined;
+  if (isExcluded && isOfService && !pool.ignoreExcludeLabel) return false;
+  return selects(placement.nodeSelector, view.labels);
+}
+
+function isWanted({ advertisements }: IpPool, peer: BgpPeer, { labels }: NodeView): boolean {
+  if (!selects(peer.nodeSelector, labels)) return false;
+  if (advertisements.length === 0) return true;
+  return advertisements.some(
+    (entry) => selects(entry.peerSelector, peer.labels) && selects(entry.nodeSelector, labels),
+  );
+}
