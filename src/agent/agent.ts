@@ -21,7 +21,7 @@ import { isAnnounced, isWantedAgain, liveDepartures } from './departures.ts';
 import { type DesiredState, desired } from './desired.ts';
 import { faultKey, logDocuments } from './document-log.ts';
 import { drain, undrain } from './drain-orders.ts';
-import { flushed } from './flush.ts';
+import { flushed, nextChange } from './flush.ts';
 import { GateHistory } from './gate-history.ts';
 import { JOIN_KEY, joinFinding, wantedChecks } from './health.ts';
 import type { Heard } from './heard-documents.ts';
@@ -33,7 +33,9 @@ import { buildStatus, rememberGates } from './report.ts';
 import { SessionFacts } from './session-facts.ts';
 import { logEvent } from './session-log.ts';
 import type { AgentStatus, DrainAnswer } from './status.ts';
+import { tellSpeaker } from './tell-speaker.ts';
 import type { PasswordFact, View } from './view.ts';
+import { warningsOf } from './warnings.ts';
 
 /** how long a withdrawal may take to be written before its address is taken off all the same */
 const FLUSH_DEADLINE_MS = 1000;
@@ -58,6 +60,7 @@ export class Agent {
   #stopping: Promise<void> | undefined;
   #isUnbinding = false;
   #hasEnded = false;
+  #guard: () => void = () => undefined;
 
   constructor(options: AgentOptions) {
     this.#options = options;
@@ -157,6 +160,18 @@ export class Agent {
     this.#schedule();
   }
 
+  /** Called before every decision: whoever fences this agent looks at the clock then. */
+  guard(check: () => void): void {
+    this.#guard = check;
+  }
+
+  /** Another machine is this node, says the cluster: nothing of the API is announced here; undefined: it is us. */
+  setObjection(sentence: string | undefined): void {
+    if (this.#knowledge.objection === sentence) return;
+    this.#knowledge.objection = sentence;
+    this.#schedule();
+  }
+
   /** TCP-MD5 keys that Secrets hold, by peer name; kept in memory alone. */
   setSecrets(facts: ReadonlyMap<string, PasswordFact>): void {
     this.#knowledge.secrets = facts;
@@ -173,6 +188,15 @@ export class Agent {
     return refusalsOf(this.#desired);
   }
 
+  get decided(): DesiredState {
+    return this.#desired;
+  }
+
+  /** this machine's Node, as it was seen last */
+  get clusterNode(): ClusterNode | undefined {
+    return this.#knowledge.clusterNode;
+  }
+
   /** undefined = the whole node */
   drain(address: Address | undefined, reason: string): DrainAnswer {
     return this.#intent(drain(this.#knowledge, address, reason, this.#options.clock.now()));
@@ -185,13 +209,14 @@ export class Agent {
     return this.#intent(undrain(this.#knowledge, address));
   }
 
-  status(): AgentStatus {
+  /** `claims` false: of the node and its sessions alone, at the cost of nothing per claim */
+  status({ claims = true }: { readonly claims?: boolean } = {}): AgentStatus {
     const { clock, version, pid, source, speaker } = this.#options;
     const view = this.#view();
     const timeOf = (atMs: number) =>
       new Date(clock.wallTimeMs() - (view.nowMs - atMs)).toISOString();
     return buildStatus({
-      desired: this.#desired,
+      desired: claims ? this.#desired : { ...this.#desired, claims: [] },
       sessions: speaker.status(),
       refusal: (session, family) => this.#sessions.refusal(session, family),
       history: this.#history,
@@ -204,7 +229,7 @@ export class Agent {
         startedMs: this.#startedMs,
       },
       timeOf,
-      warnings: this.#warnings(),
+      warnings: warningsOf(this.#desired, this.#sessions, this.#options),
     });
   }
 
@@ -220,6 +245,21 @@ export class Agent {
     return this.#stopping;
   }
 
+  /** For a planned restart: ends without a word, so that routers keep the routes until we are back (RFC 4724). */
+  stopForRestart(): Promise<void> {
+    this.#stopping ??= this.#stopSilently();
+    return this.#stopping;
+  }
+
+  async #stopSilently(): Promise<void> {
+    const { speaker, addresses, log } = this.#options;
+    this.#save();
+    this.#end();
+    await speaker.stop({ kind: 'restart' });
+    addresses.close();
+    log.info('agent.restart', {}, 'stopped; routers keep the routes');
+  }
+
   async #stop(reason: string): Promise<void> {
     const { clock, speaker, log, node, addresses } = this.#options;
     log.info('agent.stop', { reason }, 'draining');
@@ -231,12 +271,10 @@ export class Agent {
     const why = `the agent stops (${reason})`;
     this.#knowledge.stopDrain = { sinceMs: clock.now(), reason: why, ...wait };
     this.#refresh();
-    while (this.#desired.claims.some(isAnnounced)) await this.#nextChange();
+    while (this.#desired.claims.some(isAnnounced)) await nextChange(this);
     await flushed(speaker, clock, FLUSH_DEADLINE_MS);
     // from here on nothing is decided any more: the kernel tells of our own removals, too
-    this.#hasEnded = true;
-    this.#timers.cancelAll();
-    this.#checks.stop();
+    this.#end();
     this.#binder.release(new Map());
     // the withdrawals are out: who has not read them by now does not keep the others from hearing the Cease
     const text = `herald on ${node.name} stops: ${reason}`;
@@ -245,14 +283,10 @@ export class Agent {
     log.info('agent.stop', { reason }, 'stopped');
   }
 
-  /** resolves after something has changed */
-  #nextChange(): Promise<void> {
-    return new Promise((resolve) => {
-      const end = this.subscribe(() => {
-        end();
-        resolve();
-      });
-    });
+  #end(): void {
+    this.#hasEnded = true;
+    this.#timers.cancelAll();
+    this.#checks.stop();
   }
 
   #now(): Heard {
@@ -267,6 +301,8 @@ export class Agent {
   /** Decide and make it so. */
   #refresh(): void {
     if (this.#hasEnded) return;
+    // before anything is decided: this process may have been frozen
+    this.#guard();
     this.#timers.cancel('refresh');
     const knowledge = this.#knowledge;
     if (knowledge.documents === undefined) return;
@@ -283,7 +319,7 @@ export class Agent {
     this.#desired = next;
     knowledge.rememberAnnounced(next);
     this.#applyChecks();
-    this.#applySpeaker(next);
+    tellSpeaker(next, this.#options);
     this.#announced.decided(next);
     this.#unbindAfterFlush();
     if (this.#binder.isBehind) this.#timers.start('kernel', RETRY_MS, () => this.#onKernel());
@@ -293,28 +329,6 @@ export class Agent {
     if (wakeAtMs === undefined) this.#timers.cancel('wake');
     else this.#timers.start('wake', wakeAtMs - view.nowMs, () => this.#refresh());
     this.#notify();
-  }
-
-  #applySpeaker({ peers, ranges }: DesiredState): void {
-    const dynamic = ranges.map(({ name, range, template, routes }) => ({
-      range,
-      settings: { ...template, name },
-      routes,
-    }));
-    const isListening =
-      dynamic.length > 0 || peers.some(({ settings }) => settings.listen === true);
-    try {
-      this.#options.speaker.apply({ peers, ranges: dynamic });
-      if (isListening) this.#options.listen();
-    } catch (error) {
-      // settings that no session can be made of: the schema should have said so; what runs goes on
-      if (!(error instanceof RangeError)) throw error;
-      this.#options.log.error(
-        'bgp.refused',
-        { reason: error.message },
-        'sessions left as they were',
-      );
-    }
   }
 
   #applyChecks(): void {
@@ -380,14 +394,6 @@ export class Agent {
 
   #notify(): void {
     for (const listener of [...this.#listeners]) listener();
-  }
-
-  #warnings(): readonly string[] {
-    const wishes = [...this.#desired.bindings.values()];
-    const interfaces = new Set(wishes.map((wish) => wish.interface));
-    const { listenProblem } = this.#sessions;
-    const listen = listenProblem === undefined ? [] : [listenProblem];
-    return [...(this.#options.warnings?.(interfaces) ?? []), ...listen];
   }
 
   #saveSoon(): void {

@@ -225,10 +225,8 @@ const OPEN: Gate = {
 
 function full({ name, maxRoutes }: BgpPeer): Gate {
   const sentence = `${name} takes at most ${maxRoutes} routes (maxRoutes), and older claims have them all`;
-  return closed(
-    sentence,
-    `raise maxRoutes of BGPPeer ${name}, and the router's own prefix limit with it`,
-  );
+  const remedy = `raise maxRoutes of BGPPeer ${name}, and the router's own prefix limit with it`;
+  return { ...closed(sentence, remedy), isLimit: true };
 }
 
 function closed(sentence: string, remedy?: string): Gate {

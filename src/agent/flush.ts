@@ -22,6 +22,16 @@ export function flushed(
   });
 }
 
+/** resolves after something has changed */
+export function nextChange(source: { subscribe(onChange: () => void): () => void }): Promise<void> {
+  return new Promise((resolve) => {
+    const end = source.subscribe(() => {
+      end();
+      resolve();
+    });
+  });
+}
+
 function isBehind({ state, isSynced }: PeerStatus): boolean {
   return state === 'established' && !isSynced;
 }

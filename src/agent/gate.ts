@@ -25,4 +25,6 @@ export interface Gate {
   readonly sentence: string;
   /** what a person can do about a gate that is not open */
   readonly remedy?: string;
+  /** it would be open if there were room: an exception, where a peer that was not selected is none */
+  readonly isLimit?: true;
 }

@@ -62,6 +62,8 @@ export class Knowledge {
   /** of Secrets, by peer name */
   secrets: ReadonlyMap<string, PasswordFact> = new Map();
   fencedSinceMs: number | undefined;
+  /** why the cluster does not take this machine for its node */
+  objection: string | undefined;
   #nodeDrain: Drain | undefined;
   /** never saved: the next start is not this stop */
   stopDrain: Drain | undefined;
@@ -88,6 +90,10 @@ export class Knowledge {
 
   get node(): NodeIdentity {
     return this.#node;
+  }
+
+  get clusterNode(): ClusterNode | undefined {
+    return this.#cluster.isGone ? undefined : this.#cluster.node;
   }
 
   get peers(): readonly BgpPeer[] {
@@ -202,9 +208,15 @@ export class Knowledge {
       ...optional('stopDrain', this.stopDrain),
       ...optional('stale', this.#heard.stale('files')),
       ...optional('staleApi', this.#heard.stale('api')),
-      ...optional('cluster', this.#clusterFacts),
+      ...optional('cluster', this.#clusterView()),
       ...optional('fencedSinceMs', this.fencedSinceMs),
     };
+  }
+
+  #clusterView(): ClusterFacts | undefined {
+    const facts = this.#clusterFacts;
+    if (facts === undefined || this.objection === undefined) return facts;
+    return { ...facts, joined: { isOpen: false, sentence: this.objection } };
   }
 
   #passwordFacts(): ReadonlyMap<string, PasswordFact> {

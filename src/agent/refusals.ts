@@ -13,6 +13,8 @@ export interface ClaimRefusal {
   readonly message: string;
   /** only this peer does without it */
   readonly peer?: string;
+  /** there is no room for it */
+  readonly isLimit?: true;
 }
 
 /** One per claim: the first gate that is closed; where it is announced all the same, the first peer that does not get it. */
@@ -25,13 +27,15 @@ function refusalOf(decision: ClaimDecision): ClaimRefusal | undefined {
   const own = [joined, assigned, pooled, healthy, bound, notDraining];
   const shut = own.find(({ state }) => state === 'closed');
   if (shut !== undefined) return told(decision, shut);
-  const missing = decision.peers.find(({ allowed }) => allowed.state === 'closed');
+  const shutPeers = decision.peers.filter(({ allowed }) => allowed.state === 'closed');
+  const missing = shutPeers.find(({ allowed }) => allowed.isLimit === true) ?? shutPeers[0];
   if (missing === undefined) return undefined;
   const refusal = told(decision, missing.allowed);
   return isAnnounced(decision) ? { ...refusal, peer: missing.peer } : refusal;
 }
 
-function told({ subject }: ClaimDecision, { name: gate, sentence }: Gate): ClaimRefusal {
+function told({ subject }: ClaimDecision, { name: gate, sentence, isLimit }: Gate): ClaimRefusal {
   const { address, name } = subject.claim.object;
-  return { address: formatAddress(address), name, gate, message: sentence };
+  const limit = isLimit === true ? { isLimit } : {};
+  return { address: formatAddress(address), name, gate, message: sentence, ...limit };
 }

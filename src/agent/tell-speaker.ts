@@ -1,0 +1,24 @@
+/** Hands what was decided to the speaker. Settings that no session can be made of are told; what runs goes on. */
+
+import type { AgentOptions } from './agent-options.ts';
+import type { DesiredState } from './desired.ts';
+
+export function tellSpeaker(
+  { peers, ranges }: DesiredState,
+  { speaker, listen, log }: Pick<AgentOptions, 'speaker' | 'listen' | 'log'>,
+): void {
+  const dynamic = ranges.map(({ name, range, template, routes }) => ({
+    range,
+    settings: { ...template, name },
+    routes,
+  }));
+  const isListening = dynamic.length > 0 || peers.some(({ settings }) => settings.listen === true);
+  try {
+    speaker.apply({ peers, ranges: dynamic });
+    if (isListening) listen();
+  } catch (error) {
+    // the schema should have said so
+    if (!(error instanceof RangeError)) throw error;
+    log.error('bgp.refused', { reason: error.message }, 'sessions left as they were');
+  }
+}
