@@ -353,6 +353,7 @@ describe('desired: maxRoutes', () => {
       state: 'closed',
       sentence: 'tor takes at most 2 routes (maxRoutes), and older claims have them all',
       remedy: "raise maxRoutes of BGPPeer tor, and the router's own prefix limit with it",
+      isLimit: true,
     });
   });
 
