@@ -1,0 +1,167 @@
+/**
+ * Which addresses are taken, by whom, and which is the lowest free one of a pool. It is an index over facts that live elsewhere (claims,
+ * Services, writes under way) and is built anew from them at start: never itself the truth.
+ *
+ * An address may be held for several reasons at once (a claim, and the Service that wrote it by hand); it is free when the last has gone.
+ */
+
+import type { Address, Family } from 'bgp-ts';
+import type { IpPool } from '../model/ip-pool.ts';
+import { addressNumber, numberedAddress } from './address-number.ts';
+import { FreeNumbers } from './free-numbers.ts';
+import { PoolSpans, spanSize, spansOf } from './pool-spans.ts';
+
+/**
+ * Why an address is not free. `claim`: there is an IPClaim, released ones too. `writing`: this process is about to write one.
+ * `external-ip`: a Service lists it in spec.externalIPs. `ingress`: a Service has it in its status.
+ */
+export interface Holder {
+  readonly kind: 'claim' | 'writing' | 'external-ip' | 'ingress';
+  /** `namespace/name`; of a claim its own name */
+  readonly by: string;
+}
+
+interface FamilyPool {
+  readonly free: FreeNumbers;
+  readonly size: bigint;
+  taken: number;
+}
+
+interface KnownPool {
+  readonly pool: IpPool;
+  readonly families: Readonly<Record<Family, FamilyPool>>;
+}
+
+const FAMILIES: readonly Family[] = ['ipv4', 'ipv6'];
+
+export class AddressBook {
+  readonly #taken: Readonly<Record<Family, Map<bigint, readonly Holder[]>>> = {
+    ipv4: new Map(),
+    ipv6: new Map(),
+  };
+  #pools: ReadonlyMap<string, KnownPool> = new Map();
+  #spans: Readonly<Record<Family, PoolSpans>> = {
+    ipv4: new PoolSpans([], 'ipv4'),
+    ipv6: new PoolSpans([], 'ipv6'),
+  };
+
+  /** The pools that addresses come from now; none overlaps another. One that has not changed costs nothing. */
+  setPools(pools: readonly IpPool[]): void {
+    this.#spans = { ipv4: new PoolSpans(pools, 'ipv4'), ipv6: new PoolSpans(pools, 'ipv6') };
+    const known = new Map<string, KnownPool>();
+    for (const pool of pools) {
+      const before = this.#pools.get(pool.name);
+      const isSame = before !== undefined && givesTheSame(before.pool, pool);
+      const families = isSame
+        ? before.families
+        : { ipv4: this.#familyPool(pool, 'ipv4'), ipv6: this.#familyPool(pool, 'ipv6') };
+      known.set(pool.name, { pool, families });
+    }
+    this.#pools = known;
+    this.#count();
+  }
+
+  /** Harmless where this holder has it already. */
+  take(address: Address, holder: Holder): void {
+    const { family } = address;
+    const number = addressNumber(address);
+    const holders = this.#taken[family].get(number) ?? [];
+    if (holders.some((each) => isSame(each, holder))) return;
+    this.#taken[family].set(number, [...holders, holder]);
+    const pool = holders.length === 0 ? this.#familyOf(family, number) : undefined;
+    if (pool !== undefined) pool.taken += 1;
+  }
+
+  /** True when nobody holds it any more. */
+  release(address: Address, holder: Holder): boolean {
+    const { family } = address;
+    const number = addressNumber(address);
+    const holders = this.#taken[family].get(number);
+    if (holders === undefined) return false;
+    const rest = holders.filter((each) => !isSame(each, holder));
+    if (rest.length > 0) {
+      if (rest.length < holders.length) this.#taken[family].set(number, rest);
+      return false;
+    }
+    this.#taken[family].delete(number);
+    const pool = this.#familyOf(family, number);
+    if (pool !== undefined) {
+      pool.taken -= 1;
+      pool.free.giveBack(number);
+    }
+    return true;
+  }
+
+  holdersOf(address: Address): readonly Holder[] {
+    return this.#taken[address.family].get(addressNumber(address)) ?? [];
+  }
+
+  /** the pool that may give it out, free or not */
+  poolOf(address: Address): IpPool | undefined {
+    const name = this.#spans[address.family].poolOf(addressNumber(address));
+    return name === undefined ? undefined : this.#pools.get(name)?.pool;
+  }
+
+  pool(name: string): IpPool | undefined {
+    return this.#pools.get(name)?.pool;
+  }
+
+  /** It stays the lowest until somebody takes it. */
+  lowestFree(pool: string, family: Family): Address | undefined {
+    const number = this.#pools.get(pool)?.families[family].free.lowest();
+    return number === undefined ? undefined : numberedAddress(family, number);
+  }
+
+  /** whether the pool has addresses of this family at all */
+  hasFamily(pool: string, family: Family): boolean {
+    return (this.#pools.get(pool)?.families[family].size ?? 0n) > 0n;
+  }
+
+  freeIn(pool: string, family: Family): bigint {
+    const known = this.#pools.get(pool)?.families[family];
+    return known === undefined ? 0n : known.size - BigInt(known.taken);
+  }
+
+  /** how many of its addresses are not free, for whatever reason */
+  takenIn(pool: string): number {
+    const known = this.#pools.get(pool);
+    return known === undefined ? 0 : known.families.ipv4.taken + known.families.ipv6.taken;
+  }
+
+  #familyPool(pool: IpPool, family: Family): FamilyPool {
+    const spans = spansOf(pool, family);
+    const taken = this.#taken[family];
+    const free = new FreeNumbers(spans, (number) => taken.has(number));
+    return { free, size: spanSize(spans), taken: 0 };
+  }
+
+  #familyOf(family: Family, number: bigint): FamilyPool | undefined {
+    const name = this.#spans[family].poolOf(number);
+    return name === undefined ? undefined : this.#pools.get(name)?.families[family];
+  }
+
+  #count(): void {
+    for (const { families } of this.#pools.values()) {
+      families.ipv4.taken = 0;
+      families.ipv6.taken = 0;
+    }
+    for (const family of FAMILIES) {
+      for (const number of this.#taken[family].keys()) {
+        const pool = this.#familyOf(family, number);
+        if (pool !== undefined) pool.taken += 1;
+      }
+    }
+  }
+}
+
+function isSame(a: Holder, b: Holder): boolean {
+  return a.kind === b.kind && a.by === b.by;
+}
+
+function givesTheSame(a: IpPool, b: IpPool): boolean {
+  return (
+    a.avoidFirstLast === b.avoidFirstLast &&
+    a.ranges.length === b.ranges.length &&
+    a.ranges.every(({ text }, index) => text === b.ranges[index]?.text)
+  );
+}

@@ -1,0 +1,68 @@
+/** An IPClaim as the allocator looks at it: who has the address, under which word it is shared, whether it is on its way out. Pure. */
+
+import type { Address } from 'bgp-ts';
+import type { ClaimService } from '../model/ip-claim.ts';
+import type { Labels } from '../model/labels.ts';
+import { ANNOTATION, RELEASED_BY_ANNOTATION } from '../model/names.ts';
+import { type Service, serviceKey } from '../model/service.ts';
+
+export interface ClaimRecord {
+  readonly name: string;
+  readonly address: Address;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly createdMs: number;
+  readonly isBeingDeleted: boolean;
+  readonly labels: Labels;
+  readonly annotations: Labels;
+  readonly pool?: string;
+  readonly services: readonly ClaimService[];
+  readonly withdrawn?: { readonly reason: string };
+  /** what is in it was refused by the converter: it has its address, and nothing else is known of it */
+  readonly isUnreadable: boolean;
+}
+
+/** annotation on a claim: the word under which its Services share it */
+export const SHARE_KEY = ANNOTATION.share;
+/** annotation on a claim: its address was written into spec.externalIPs by us */
+export const AUTO_EXTERNAL = ANNOTATION.externalIp;
+
+/** what a claim's withdrawn.reason begins with when the controller wrote it; every other reason is a person's */
+export const OUR_REASONS = { noEndpoints: 'NoEndpoints', released: 'Released' } as const;
+
+/** spec.services has room for so many */
+export const MAX_SERVICES = 64;
+
+export function releasedBy(claim: ClaimRecord): string | undefined {
+  return claim.services.length === 0 ? claim.annotations[RELEASED_BY_ANNOTATION] : undefined;
+}
+
+/** made by a person for no Service: never touched, and nobody else gets the address */
+export function isHandMade(claim: ClaimRecord): boolean {
+  return claim.isUnreadable || (claim.services.length === 0 && releasedBy(claim) === undefined);
+}
+
+/** The entry of exactly this Service: one of the same name that is gone has another uid. */
+export function entryOf(claim: ClaimRecord, service: Service): ClaimService | undefined {
+  return claim.services.find(
+    (entry) =>
+      entry.namespace === service.namespace &&
+      entry.name === service.name &&
+      (entry.uid === undefined || entry.uid === service.uid),
+  );
+}
+
+export function othersOn(claim: ClaimRecord, key: string): readonly ClaimService[] {
+  return claim.services.filter((entry) => serviceKey(entry) !== key);
+}
+
+export function isOurReason(reason: string | undefined, ours: 'noEndpoints' | 'released'): boolean {
+  return reason === OUR_REASONS[ours] || (reason?.startsWith(`${OUR_REASONS[ours]}:`) ?? false);
+}
+
+/** What the Service's entry in a claim shall say. */
+export function wantedEntry(service: Service): ClaimService {
+  const { namespace, name, uid, isLocal, healthCheckNodePort } = service;
+  const port = isLocal ? healthCheckNodePort : undefined;
+  return { namespace, name, uid, ...(port !== undefined && { healthCheckNodePort: port }) };
+}

@@ -1,0 +1,179 @@
+/**
+ * The bodies of the writes that carry out a decision: a new claim, a Service more or less on one, one that is given back. Pure. Every
+ * patch is guarded by the version that the decision was made on.
+ */
+
+import { formatClaimName } from '../model/claim-name.ts';
+import type { ClaimService } from '../model/ip-claim.ts';
+import type { IpPool } from '../model/ip-pool.ts';
+import {
+  ANYCAST_LABEL,
+  API_VERSION,
+  POOL_LABEL,
+  RELEASED_AT_ANNOTATION,
+  RELEASED_BY_ANNOTATION,
+} from '../model/names.ts';
+import { type Service, serviceKey } from '../model/service.ts';
+import { shortHash } from '../model/short-hash.ts';
+import {
+  AUTO_EXTERNAL,
+  type ClaimRecord,
+  isOurReason,
+  othersOn,
+  SHARE_KEY,
+  wantedEntry,
+} from './claim-record.ts';
+import type { Grant } from './decision.ts';
+
+/** Whether anybody is behind a Service: `local` is decided by each node alone. */
+export type Reach = 'some' | 'none' | 'local' | 'unknown';
+
+export type Withdrawn = { readonly reason: string } | undefined;
+
+const NO_ENDPOINTS = 'NoEndpoints: no Service of this claim has an endpoint';
+
+/**
+ * What withdrawn shall be. A person's word stands; not to know changes nothing; an address is announced while anybody is behind
+ * any of its Services.
+ */
+export function wantedWithdrawn(
+  before: Withdrawn,
+  services: readonly ClaimService[],
+  reachOf: (key: string) => Reach,
+): Withdrawn {
+  const isOurs =
+    isOurReason(before?.reason, 'noEndpoints') || isOurReason(before?.reason, 'released');
+  if (before !== undefined && !isOurs) return before;
+  const reaches = services.map((entry) => reachOf(serviceKey(entry)));
+  if (reaches.some((reach) => reach === 'some' || reach === 'local')) return undefined;
+  const standing = isOurReason(before?.reason, 'released') ? undefined : before;
+  if (reaches.length === 0 || reaches.includes('unknown')) return standing;
+  return { reason: NO_ENDPOINTS };
+}
+
+export interface NewClaim {
+  readonly grant: Extract<Grant, { kind: 'create' }>;
+  readonly service: Service;
+  readonly pool: IpPool;
+  readonly shareKey?: string;
+  readonly reachOf: (key: string) => Reach;
+}
+
+export function newClaim({ grant, service, pool, shareKey, reachOf }: NewClaim): object {
+  const services = [wantedEntry(service)];
+  const withdrawn = wantedWithdrawn(undefined, services, reachOf);
+  return {
+    apiVersion: API_VERSION,
+    kind: 'IPClaim',
+    metadata: {
+      name: formatClaimName(grant.address),
+      labels: {
+        [POOL_LABEL]: labelValue(pool.name),
+        ...(pool.placement.mode === 'anycast' && { [ANYCAST_LABEL]: '' }),
+      },
+      annotations: {
+        ...(shareKey !== undefined && { [SHARE_KEY]: shareKey }),
+        ...(grant.isAutoExternal && { [AUTO_EXTERNAL]: 'auto' }),
+      },
+    },
+    spec: { pool: pool.name, services, ...(withdrawn !== undefined && { withdrawn }) },
+  };
+}
+
+function labelValue(name: string): string {
+  return name.length <= 63 ? name : `${name.slice(0, 54)}-${shortHash(name)}`;
+}
+
+export interface ClaimUpdate {
+  readonly claim: ClaimRecord;
+  readonly service: Service;
+  readonly shareKey?: string;
+  readonly reachOf: (key: string) => Reach;
+}
+
+/** The claim with this Service on it, as it is now; undefined: it says all that already. */
+export function updatedClaim({
+  claim,
+  service,
+  shareKey,
+  reachOf,
+}: ClaimUpdate): object | undefined {
+  const key = serviceKey(service);
+  const entry = wantedEntry(service);
+  const services = withEntry(claim, key, entry);
+  const withdrawn = wantedWithdrawn(claim.withdrawn, services, reachOf);
+  const annotations = changedAnnotations(claim, othersOn(claim, key).length === 0, shareKey);
+  const isSame =
+    sameServices(services, claim.services) &&
+    withdrawn?.reason === claim.withdrawn?.reason &&
+    annotations === undefined;
+  if (isSame) return undefined;
+  return {
+    metadata: {
+      resourceVersion: claim.resourceVersion,
+      ...(annotations !== undefined && { annotations }),
+    },
+    spec: { services, withdrawn: withdrawn ?? null },
+  };
+}
+
+/** in place, since the order of those that share says who came first */
+function withEntry(claim: ClaimRecord, key: string, entry: ClaimService): readonly ClaimService[] {
+  const at = claim.services.findIndex((each) => serviceKey(each) === key);
+  if (at < 0) return [...claim.services, entry];
+  const rest = claim.services.filter((each, index) => index === at || serviceKey(each) !== key);
+  return rest.map((each) => (serviceKey(each) === key ? entry : each));
+}
+
+/** The sharing word is that of whoever has the claim alone. */
+function changedAnnotations(
+  claim: ClaimRecord,
+  isAlone: boolean,
+  shareKey: string | undefined,
+): Readonly<Record<string, string | null>> | undefined {
+  const changes: Record<string, string | null> = {};
+  if (isAlone && claim.annotations[SHARE_KEY] !== shareKey) changes[SHARE_KEY] = shareKey ?? null;
+  for (const name of [RELEASED_BY_ANNOTATION, RELEASED_AT_ANNOTATION]) {
+    if (claim.annotations[name] !== undefined) changes[name] = null;
+  }
+  return Object.keys(changes).length === 0 ? undefined : changes;
+}
+
+function sameServices(a: readonly ClaimService[], b: readonly ClaimService[]): boolean {
+  return (
+    a.length === b.length &&
+    a.every((entry, index) => {
+      const other = b[index];
+      return (
+        entry.namespace === other?.namespace &&
+        entry.name === other.name &&
+        entry.uid === other.uid &&
+        entry.healthCheckNodePort === other.healthCheckNodePort
+      );
+    })
+  );
+}
+
+/** The claim without this Service. The last one to leave releases it: nobody announces it any more, and nobody else gets it yet. */
+export function leftClaim(
+  claim: ClaimRecord,
+  key: string,
+  { atText, reachOf }: { readonly atText: string; readonly reachOf: (key: string) => Reach },
+): object {
+  const { resourceVersion } = claim;
+  const services = othersOn(claim, key);
+  if (services.length > 0) {
+    const withdrawn = wantedWithdrawn(claim.withdrawn, services, reachOf);
+    return { metadata: { resourceVersion }, spec: { services, withdrawn: withdrawn ?? null } };
+  }
+  const isOurs =
+    claim.withdrawn === undefined || isOurReason(claim.withdrawn.reason, 'noEndpoints');
+  const reason = `Released: Service ${key} has given it back`;
+  return {
+    metadata: {
+      resourceVersion,
+      annotations: { [RELEASED_BY_ANNOTATION]: key, [RELEASED_AT_ANNOTATION]: atText },
+    },
+    spec: { services, ...(isOurs && { withdrawn: { reason } }) },
+  };
+}

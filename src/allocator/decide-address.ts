@@ -1,0 +1,137 @@
+/**
+ * Whether a Service may have one particular address: because it asks for it, because it has it in its status, or because it lists it
+ * in spec.externalIPs. Pure.
+ */
+
+import { type Address, formatAddress } from 'bgp-ts';
+import { ANNOTATION } from '../model/names.ts';
+import { type Service, serviceKey } from '../model/service.ts';
+import type { Holder } from './address-book.ts';
+import {
+  type ClaimRecord,
+  entryOf,
+  isHandMade,
+  othersOn,
+  releasedBy,
+  SHARE_KEY,
+} from './claim-record.ts';
+import type { Answer, Case, Problem, Reason } from './decision.ts';
+import { notForService } from './pool-choice.ts';
+import { whyNotShared } from './sharing.ts';
+
+export type Occasion = 'request' | 'adopt' | 'external';
+
+export function askForAddress(each: Case, address: Address, occasion: Occasion): Answer {
+  const claim = each.world.claims.at(address);
+  if (claim !== undefined && isStanding(claim, each.service)) return keep(each, claim);
+  const why = notAllowed(each, address, occasion);
+  if (why !== undefined) return why;
+  if (claim === undefined) return unclaimed(each, address, occasion);
+  return claimed(each, claim, occasion);
+}
+
+/** the claim names exactly this Service, and is there to stay */
+export function isStanding(claim: ClaimRecord, service: Service): boolean {
+  return !claim.isBeingDeleted && entryOf(claim, service) !== undefined;
+}
+
+/** What stands is kept, also beside others that it could not join now: an address does not change while its claim lives. */
+function keep({ service, world }: Case, claim: ClaimRecord): Answer {
+  if (claim.services.length < 2) return { kind: 'keep', claim };
+  const shareAcross = world.book.poolOf(claim.address)?.shareAcross ?? [];
+  const why = whyNotShared(service, claim, { shareAcross, service: world.service });
+  if (why === undefined) return { kind: 'keep', claim };
+  return { kind: 'keep', claim, warning: `${formatAddress(claim.address)} ${why}` };
+}
+
+/** Why no Service like this may have the address, whoever has it now. */
+export function notAllowed(
+  { service, request, world }: Case,
+  address: Address,
+  occasion: Occasion,
+): Problem | undefined {
+  const text = formatAddress(address);
+  const pool = world.book.poolOf(address);
+  if (pool === undefined) {
+    const how = 'add it to a pool, or ask for another address';
+    return refused('AddressNotInPool', `${text} is in no pool that gives it out; ${how}`, address);
+  }
+  if (request.pools.length > 0 && occasion !== 'external' && !request.pools.includes(pool.name)) {
+    const wanted = `the annotation ${ANNOTATION.pool} names ${request.pools.join(', ')}`;
+    const why = `${text} is in pool ${pool.name}, but ${wanted}; change one of the two`;
+    return refused('AddressNotInPool', why, address);
+  }
+  if (occasion === 'external' && !pool.allowExternalIps) {
+    const why = `${text} of spec.externalIPs is not announced: pool ${pool.name} does not say allowExternalIPs`;
+    return refused('ExternalIPNotAllowed', why, address);
+  }
+  const why = notForService(pool, service, world.namespaceLabels(service.namespace));
+  if (why === undefined) return undefined;
+  const how = 'ask for another address, or change the pool';
+  return refused('PoolNotAllowed', `${text} cannot be used: ${why}; ${how}`, address);
+}
+
+function unclaimed({ key, world }: Case, address: Address, occasion: Occasion): Answer {
+  const text = formatAddress(address);
+  const pool = world.book.poolOf(address)?.name ?? '';
+  const holder = world.book
+    .holdersOf(address)
+    .find((each) => each.by !== key && isInTheWay(each, occasion));
+  if (holder === undefined) {
+    const isAdopted = occasion === 'adopt';
+    return { kind: 'create', address, pool, isAdopted, isAutoExternal: false };
+  }
+  if (holder.kind === 'writing') {
+    const message = `${text} is being given to Service ${holder.by}`;
+    return { kind: 'waiting', reason: 'AddressTaken', message, address };
+  }
+  const where = holder.kind === 'ingress' ? 'status' : 'spec.externalIPs';
+  const message = `${text} is in ${where} of Service ${holder.by}; ask for another address`;
+  return refused('AddressTaken', message, address);
+}
+
+/** Services that wrote the same address by hand, or came with it from another balancer, are told apart by the claim: who has it first. */
+function isInTheWay({ kind }: Holder, occasion: Occasion): boolean {
+  if (kind === 'external-ip') return occasion !== 'external';
+  if (kind === 'ingress') return occasion !== 'adopt';
+  return true;
+}
+
+function claimed(each: Case, claim: ClaimRecord, occasion: Occasion): Answer {
+  const { key, service, request, world } = each;
+  const { address } = claim;
+  const text = formatAddress(address);
+  const former = releasedBy(claim);
+  if (former !== undefined && former !== key) {
+    const message = `${text} was given back by Service ${former} and is free as soon as every node has let go of it`;
+    return { kind: 'waiting', reason: 'AddressQuarantined', message, address };
+  }
+  if (claim.isBeingDeleted) {
+    const message = `the claim of ${text} is being deleted`;
+    return { kind: 'waiting', reason: 'AddressTaken', message, address };
+  }
+  if (former === key) return { kind: 'join', claim };
+  if (isHandMade(claim)) {
+    const message = `${text} has a claim that was made by hand; ask for another address, or delete IPClaim ${claim.name}`;
+    return refused('AddressTaken', message, address);
+  }
+  const others = othersOn(claim, key);
+  // only one of the same name that is gone: the address was asked for by name, so it comes back
+  if (others.length === 0) return { kind: 'join', claim };
+  const isOfOneWord =
+    request.shareKey !== undefined && claim.annotations[SHARE_KEY] === request.shareKey;
+  if (occasion !== 'external' && !isOfOneWord) {
+    const names = others.map(serviceKey).join(', ');
+    const how = `ask for another address, or give both the same annotation ${ANNOTATION.share}`;
+    return refused('AddressTaken', `${text} belongs to Service ${names}; ${how}`, address);
+  }
+  const shareAcross = world.book.poolOf(address)?.shareAcross ?? [];
+  const why = whyNotShared(service, claim, { shareAcross, service: world.service });
+  return why === undefined
+    ? { kind: 'join', claim }
+    : refused('ShareConflict', `${text} ${why}`, address);
+}
+
+export function refused(reason: Reason, message: string, address?: Address): Problem {
+  return { kind: 'refused', reason, message, ...(address !== undefined && { address }) };
+}

@@ -1,0 +1,76 @@
+/**
+ * What becomes of spec.externalIPs of a Service of any type, and of the annotation herald.dev/external-ip: auto. Pure.
+ *
+ * Whoever may edit a Service can write any address there (CVE-2020-8554), so only pools that say allowExternalIPs are announced.
+ * Everything that is written there is reserved all the same, which is the address book's matter.
+ */
+
+import { type Address, addressEquals } from 'bgp-ts';
+import { AUTO_EXTERNAL, type ClaimRecord } from './claim-record.ts';
+import { askForAddress, isStanding, refused } from './decide-address.ts';
+import { newAddress } from './decide-new.ts';
+import { type Case, type Grant, grantedAddress, isGrant, type Problem } from './decision.ts';
+import { externalAddresses } from './service-request.ts';
+
+export interface ExternalDecision {
+  readonly grants: readonly Grant[];
+  readonly add: readonly Address[];
+  readonly drop: readonly Address[];
+  readonly problems: readonly Problem[];
+  /** of addresses that the user wrote: told by an event, they keep nothing else from being served */
+  readonly warnings: readonly string[];
+}
+
+/** `isLoadBalancer`: it is one of ours, so it gets its one address that way and none on top for the annotation */
+export function decideExternal(
+  each: Case,
+  { isLoadBalancer }: { readonly isLoadBalancer: boolean },
+): ExternalDecision {
+  const { service, request } = each;
+  const mine = autoClaims(each);
+  const listed = externalAddresses(service);
+  const unwanted = request.wantsExternal ? [] : mine.map(({ address }) => address);
+  const drop = unwanted.filter((address) => includes(listed, address));
+  const wanted = listed.filter((address) => !includes(unwanted, address));
+  const grants: Grant[] = [];
+  const problems: Problem[] = [];
+  for (const address of wanted) {
+    const answer = askForAddress(each, address, 'external');
+    if (isGrant(answer)) grants.push(answer);
+    // an address outside every pool is no business of ours
+    else if (answer.reason !== 'AddressNotInPool') problems.push({ ...answer, isOptional: true });
+  }
+  const warnings = problems.map(({ message }) => message);
+  const isServed = grants.length > 0 || (isLoadBalancer && mine.length === 0);
+  if (!request.wantsExternal || isServed) return { grants, add: [], drop, problems, warnings };
+  const answer = autoAddress(each, mine);
+  if (!isGrant(answer)) {
+    return { grants, add: [], drop, problems: [...problems, answer], warnings };
+  }
+  const add = [grantedAddress(answer)];
+  return { grants: [...grants, answer], add, drop, problems, warnings };
+}
+
+/** claims whose address we wrote into the list */
+function autoClaims({ key, service, world }: Case): readonly ClaimRecord[] {
+  return world.claims
+    .ofService(key)
+    .filter(
+      (claim) => isStanding(claim, service) && claim.annotations[AUTO_EXTERNAL] !== undefined,
+    );
+}
+
+function autoAddress(each: Case, mine: readonly ClaimRecord[]): Grant | Problem {
+  const [standing] = mine;
+  if (standing !== undefined) return { kind: 'keep', claim: standing };
+  const family = each.service.families[0] ?? 'ipv4';
+  const answer = newAddress(each, family, 'external');
+  if (isGrant(answer) || answer.reason === 'PoolExhausted') return answer;
+  const how = 'ask whoever keeps the pools for one with allowExternalIPs';
+  const why = `no pool gives external IPs to this Service (${answer.message}); ${how}`;
+  return { ...refused('ExternalIPNotAllowed', why) };
+}
+
+export function includes(addresses: readonly Address[], address: Address): boolean {
+  return addresses.some((each) => addressEquals(each, address));
+}

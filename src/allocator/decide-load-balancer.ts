@@ -1,0 +1,160 @@
+/**
+ * Which addresses a load balancer of ours has, gets and gives up. Pure.
+ *
+ * What it asks for by name it gets by name; for each family that it names nothing of it gets one address. What stands is kept: nothing
+ * that another would like better moves it.
+ */
+
+import { type Address, type Family, formatAddress } from 'bgp-ts';
+import { type ClaimRecord, othersOn, SHARE_KEY } from './claim-record.ts';
+import { askForAddress, isStanding, refused } from './decide-address.ts';
+import { includes } from './decide-external.ts';
+import { newAddress } from './decide-new.ts';
+import {
+  ALLOCATED_CONDITION,
+  type Answer,
+  type Case,
+  type Grant,
+  grantedAddress,
+  isGrant,
+  type Problem,
+} from './decision.ts';
+
+export interface LoadBalancerDecision {
+  readonly grants: readonly Grant[];
+  /** addresses that its externalIPs have given it already, and that serve it here as well */
+  readonly covered: readonly Address[];
+  readonly problems: readonly Problem[];
+  /** an address in its status that we neither wrote nor can take over */
+  readonly foreign?: string;
+}
+
+/** `external`: addresses that are claimed for its externalIPs */
+export function decideLoadBalancer(each: Case, external: readonly Address[]): LoadBalancerDecision {
+  const { request } = each;
+  if (request.fault !== undefined) {
+    return {
+      grants: standing(each),
+      covered: [],
+      problems: [refused('BadRequest', request.fault)],
+    };
+  }
+  const answers = request.addresses.map((address) => wanted(each, address));
+  const covered: Address[] = [];
+  for (const family of familiesLeft(each, answers)) {
+    for (const answer of anyAddress(each, family, external)) {
+      if (isAddress(answer)) covered.push(answer);
+      else answers.push(answer);
+    }
+  }
+  const grants = answers.filter(isGrant);
+  const problems = answers.filter((answer) => !isGrant(answer));
+  const foreign = foreignIngress(each, [...grants.map(grantedAddress), ...covered]);
+  if (foreign !== undefined) return { grants: standing(each), covered, problems: [], foreign };
+  return { covered, ...byFamilyPolicy(each, { grants, problems, covered }) };
+}
+
+/** those of which it names no address; none where it names one that it cannot have at all */
+function familiesLeft({ request, service }: Case, answers: readonly Answer[]): readonly Family[] {
+  const isWrong = answers.some((answer) => !isGrant(answer) && answer.reason === 'WrongFamily');
+  if (isWrong) return [];
+  const named = request.addresses.map(({ family }) => family);
+  return service.families.filter((family) => !named.includes(family));
+}
+
+function isAddress(answer: Answer | Address): answer is Address {
+  return 'family' in answer;
+}
+
+function wanted(each: Case, address: Address): Answer {
+  const { families } = each.service;
+  if (families.includes(address.family)) return askForAddress(each, address, 'request');
+  const why = `${formatAddress(address)} is of a family that spec.ipFamilies (${families.join(', ')}) does not have`;
+  return refused('WrongFamily', `${why}; ask for another address, or add the family`, address);
+}
+
+function standing({ key, service, world }: Case): readonly Grant[] {
+  const claims = world.claims.ofService(key).filter((claim) => isStanding(claim, service));
+  return claims.map((claim) => ({ kind: 'keep', claim }));
+}
+
+/** Of a family of which it names none: what it has, else what its status says, else one. */
+function anyAddress(
+  each: Case,
+  family: Family,
+  external: readonly Address[],
+): readonly (Answer | Address)[] {
+  const { service } = each;
+  const kept = keptOnes(each, family, external);
+  const adopted = service.ingress
+    .filter((address) => address.family === family && !includes(external, address))
+    .map((address) => askForAddress(each, address, 'adopt'))
+    .filter((answer) => isGrant(answer) && answer.kind !== 'keep');
+  if (kept.length + adopted.length > 0) {
+    return [...kept.map(({ address }) => askForAddress(each, address, 'request')), ...adopted];
+  }
+  const own = external.find((address) => address.family === family);
+  return [own ?? newAddress(each, family, 'load-balancer')];
+}
+
+/** All that are in its status, else the oldest: two controllers that gave it one each come to the same. */
+function keptOnes(
+  each: Case,
+  family: Family,
+  external: readonly Address[],
+): readonly ClaimRecord[] {
+  const { key, service, world } = each;
+  const fitting = world.claims
+    .ofService(key)
+    .filter((claim) => claim.address.family === family && isStanding(claim, service))
+    .filter((claim) => !includes(external, claim.address) && stillFits(each, claim));
+  const told = fitting.filter(({ address }) => includes(service.ingress, address));
+  return told.length > 0 ? told : fitting.slice(0, 1);
+}
+
+/** A pool that it no longer names and a word that it no longer shares are changes that it asked for; all else keeps the address. */
+function stillFits({ key, request, world }: Case, claim: ClaimRecord): boolean {
+  const pool = claim.pool ?? world.book.poolOf(claim.address)?.name;
+  if (request.pools.length > 0 && (pool === undefined || !request.pools.includes(pool))) {
+    return false;
+  }
+  return othersOn(claim, key).length === 0 || claim.annotations[SHARE_KEY] === request.shareKey;
+}
+
+/** RequireDualStack takes all or nothing new; PreferDualStack takes what there is. */
+function byFamilyPolicy(
+  { service }: Case,
+  { grants, problems, covered }: Pick<LoadBalancerDecision, 'grants' | 'problems' | 'covered'>,
+): Pick<LoadBalancerDecision, 'grants' | 'problems'> {
+  if (problems.length === 0) return { grants, problems };
+  if (service.familyPolicy === 'RequireDualStack') {
+    return { grants: grants.filter(({ kind }) => kind === 'keep'), problems };
+  }
+  const hasSome = grants.length + covered.length > 0;
+  if (service.familyPolicy !== 'PreferDualStack' || !hasSome) return { grants, problems };
+  // what was asked for by name is not a matter of taste
+  const soften = (problem: Problem) =>
+    problem.address === undefined ? { ...problem, isOptional: true } : problem;
+  return { grants, problems: problems.map(soften) };
+}
+
+/** The first address (or name) in its status that is not ours to replace. */
+function foreignIngress(each: Case, granted: readonly Address[]): string | undefined {
+  const { key, service, request, world } = each;
+  if (service.hasForeignIngress) return 'an entry that is no address';
+  const claims = world.claims.ofService(key).filter((claim) => isStanding(claim, service));
+  // with no claim left, what stands beside our own condition is what we wrote
+  const isOurWriting =
+    claims.length === 0 &&
+    service.conditions.some(
+      ({ type, status }) => type === ALLOCATED_CONDITION && status === 'True',
+    );
+  if (isOurWriting) return undefined;
+  const foreign = service.ingress.find((address) => {
+    if (includes(granted, address)) return false;
+    if (claims.some((claim) => includes([address], claim.address))) return false;
+    const isInOurs = world.book.poolOf(address) !== undefined;
+    return !(isInOurs && (claims.length > 0 || request.addresses.length > 0));
+  });
+  return foreign && formatAddress(foreign);
+}

@@ -1,0 +1,145 @@
+/** A new address of one family for a Service that names none: beside those of its sharing word, or the lowest free one of a pool. Pure. */
+
+import type { Family } from 'bgp-ts';
+import type { IpPool } from '../model/ip-pool.ts';
+import type { ClaimRecord } from './claim-record.ts';
+import { notAllowed } from './decide-address.ts';
+import type { Answer, Case, Grant, Problem } from './decision.ts';
+import { notForService } from './pool-choice.ts';
+import { whyNotShared } from './sharing.ts';
+
+/** `external`: from pools with allowExternalIPs only, and written into spec.externalIPs */
+export type Purpose = 'load-balancer' | 'external';
+
+const NAME: Readonly<Record<Family, string>> = { ipv4: 'IPv4', ipv6: 'IPv6' };
+
+export function newAddress(each: Case, family: Family, purpose: Purpose): Answer {
+  const shared = purpose === 'load-balancer' ? beside(each, family) : undefined;
+  if (shared !== undefined) return shared;
+  const { fitting, misfits } = candidates(each, family, purpose);
+  for (const { name } of fitting) {
+    const grant = lowestOf(each, name, family, purpose);
+    if (grant !== undefined) return grant;
+  }
+  return fitting.length > 0 ? exhausted(fitting, family) : noPool(each, family, misfits);
+}
+
+/** A claim of the same word that has room; or word that one is being written. */
+function beside(each: Case, family: Family): Answer | undefined {
+  const { key, request, world } = each;
+  const { shareKey } = request;
+  if (shareKey === undefined) return undefined;
+  const claim = world.claims
+    .sharedAs(shareKey)
+    .find((other) => other.address.family === family && hasRoomFor(other, each));
+  if (claim !== undefined) return { kind: 'join', claim };
+  if (!world.isShareBusy(shareKey, key)) return undefined;
+  const message = `an address for the sharing word '${shareKey}' is being written`;
+  return { kind: 'waiting', reason: 'AddressTaken', message, shareKey };
+}
+
+function hasRoomFor(claim: ClaimRecord, each: Case): boolean {
+  const { service, world } = each;
+  if (claim.isBeingDeleted || claim.isUnreadable || claim.services.length === 0) return false;
+  if (notAllowed(each, claim.address, 'request') !== undefined) return false;
+  const shareAcross = world.book.poolOf(claim.address)?.shareAcross ?? [];
+  const why = whyNotShared(service, claim, { shareAcross, service: world.service });
+  return why === undefined;
+}
+
+function lowestOf(
+  { key, service, world }: Case,
+  pool: string,
+  family: Family,
+  purpose: Purpose,
+): Grant | undefined {
+  const address = world.book.lowestFree(pool, family);
+  if (address === undefined) return undefined;
+  const who = { key, createdMs: service.createdMs };
+  if (!world.waiting.leavesOver({ pool, family }, world.book.freeIn(pool, family), who)) {
+    return undefined;
+  }
+  const isAutoExternal = purpose === 'external';
+  return { kind: 'create', address, pool, isAdopted: false, isAutoExternal };
+}
+
+interface Candidates {
+  readonly fitting: readonly IpPool[];
+  /** why the others are none, each half a sentence */
+  readonly misfits: readonly Misfit[];
+}
+
+interface Misfit {
+  readonly kind: 'missing' | 'refused' | 'not-allowed' | 'no-family';
+  readonly why: string;
+}
+
+function candidates(each: Case, family: Family, purpose: Purpose): Candidates {
+  const fitting: IpPool[] = [];
+  const misfits: Misfit[] = [];
+  for (const pool of named(each, misfits)) {
+    const misfit = misfitOf(each, { pool, family, purpose });
+    if (misfit === undefined) fitting.push(pool);
+    else misfits.push(misfit);
+  }
+  return { fitting, misfits };
+}
+
+/** those that it asks for in its own order, else all that assign by themselves */
+function named({ request, world }: Case, misfits: Misfit[]): readonly IpPool[] {
+  const { inOrder, byName, refused } = world.pools;
+  if (request.pools.length === 0) return inOrder.filter(({ autoAssign }) => autoAssign);
+  const pools: IpPool[] = [];
+  for (const name of request.pools) {
+    const pool = byName.get(name);
+    const sentence = refused.get(name);
+    if (pool !== undefined) pools.push(pool);
+    else if (sentence === undefined)
+      misfits.push({ kind: 'missing', why: `there is no pool ${name}` });
+    else misfits.push({ kind: 'refused', why: `pool ${name} cannot be used: ${sentence}` });
+  }
+  return pools;
+}
+
+function misfitOf(
+  { service, world }: Case,
+  { pool, family, purpose }: { pool: IpPool; family: Family; purpose: Purpose },
+): Misfit | undefined {
+  if (purpose === 'external' && !pool.allowExternalIps) {
+    return { kind: 'not-allowed', why: `pool ${pool.name} does not say allowExternalIPs` };
+  }
+  const why = notForService(pool, service, world.namespaceLabels(service.namespace));
+  if (why !== undefined) return { kind: 'not-allowed', why };
+  if (world.book.hasFamily(pool.name, family)) return undefined;
+  return { kind: 'no-family', why: `pool ${pool.name} has no ${NAME[family]} addresses` };
+}
+
+function exhausted(fitting: readonly IpPool[], family: Family): Problem {
+  const names = fitting.map(({ name }) => name);
+  const which = names.length === 1 ? `pool ${names[0]} has` : `pools ${names.join(', ')} have`;
+  return {
+    kind: 'waiting',
+    reason: 'PoolExhausted',
+    message: `${which} no free ${NAME[family]} address; it is served when one frees up or the pool grows`,
+    pools: names.map((pool) => ({ pool, family })),
+  };
+}
+
+function noPool({ request, world }: Case, family: Family, misfits: readonly Misfit[]): Problem {
+  const whole = misfits.slice(0, 5).map(({ why }) => why);
+  const whys = [...whole, ...(misfits.length > 5 ? [`${misfits.length - 5} more`] : [])].join('; ');
+  if (request.pools.length > 0) {
+    const isMissing = misfits.some(({ kind }) => kind === 'missing');
+    if (isMissing) return { kind: 'waiting', reason: 'PoolNotFound', message: whys };
+    const isRefused = misfits.some(({ kind }) => kind === 'refused');
+    if (isRefused) return { kind: 'waiting', reason: 'PoolRefused', message: whys };
+    return { kind: 'refused', reason: 'PoolNotAllowed', message: whys };
+  }
+  if (world.pools.inOrder.length === 0) {
+    const message = 'there is no pool to take an address from; create an IPPool';
+    return { kind: 'waiting', reason: 'NoPool', message };
+  }
+  const why = whys === '' ? 'none assigns by itself, so ask for a pool or an address' : whys;
+  const message = `no pool gives this Service an ${NAME[family]} address: ${why}`;
+  return { kind: 'waiting', reason: 'NoPoolForService', message };
+}

@@ -1,0 +1,178 @@
+/**
+ * The decision for one Service: what it has, what it gets, what it waits for, what it gives up. Pure: the same Service in the same world
+ * gives the same answer, so a pass that was cut short anywhere is simply made again.
+ */
+
+import { type Address, addressEquals, formatAddress } from 'bgp-ts';
+import type { Service } from '../model/service.ts';
+import { AUTO_EXTERNAL, type ClaimRecord } from './claim-record.ts';
+import { isStanding } from './decide-address.ts';
+import { decideExternal, type ExternalDecision, includes } from './decide-external.ts';
+import { decideLoadBalancer, type LoadBalancerDecision } from './decide-load-balancer.ts';
+import {
+  type Case,
+  type Grant,
+  grantedAddress,
+  type Problem,
+  type ServiceDecision,
+  type Verdict,
+  type World,
+} from './decision.ts';
+import { externalAddresses, isOurs, serviceRequest } from './service-request.ts';
+
+/** `undefined`: there is no Service of that name (any more). */
+export function decideService(
+  key: string,
+  service: Service | undefined,
+  world: World,
+): ServiceDecision {
+  const named = world.claims.ofService(key);
+  if (service === undefined || service.isBeingDeleted) return gone('being-deleted', named);
+  const each: Case = { key, service, request: serviceRequest(service), world };
+  const listed = externalAddresses(service);
+  const hasClaim = named.some(
+    (claim) =>
+      isStanding(claim, service) &&
+      claim.annotations[AUTO_EXTERNAL] === undefined &&
+      !includes(listed, claim.address),
+  );
+  const isLoadBalancer = isOurs(service, { isDefaultClass: world.isDefaultClass, hasClaim });
+  const external = decideExternal(each, { isLoadBalancer });
+  if (!isLoadBalancer) return plain(each, external);
+  const addresses = external.grants.map(grantedAddress);
+  return balanced(each, external, decideLoadBalancer(each, addresses));
+}
+
+function gone(kind: 'being-deleted' | 'not-ours', leave: readonly ClaimRecord[]): ServiceDecision {
+  return { kind, grants: [], leave, externalIps: NOTHING, problems: [], warnings: [] };
+}
+
+const NOTHING = { add: [], drop: [] } as const;
+
+/** A Service that is no load balancer of ours: its external IPs are all there is. */
+function plain(each: Case, external: ExternalDecision): ServiceDecision {
+  const { grants, add, drop, problems, warnings } = external;
+  const isUsed = grants.length + drop.length + problems.length > 0 || each.request.wantsExternal;
+  if (!isUsed)
+    return {
+      ...gone('not-ours', claimsToLeave(each, grants, true)),
+      warnings: each.request.warnings,
+    };
+  const needed = problems.filter(({ isOptional }) => isOptional !== true);
+  return {
+    kind: kindOf(grants, needed),
+    grants,
+    leave: claimsToLeave(each, grants, needed.length === 0),
+    externalIps: { add, drop },
+    ...(each.request.wantsExternal && { verdict: verdictOf(grants, problems, []) }),
+    problems,
+    warnings: [...warnings, ...each.request.warnings],
+  };
+}
+
+function balanced(
+  each: Case,
+  external: ExternalDecision,
+  decision: LoadBalancerDecision,
+): ServiceDecision {
+  const grants = united(decision.grants, external.grants);
+  const problems = [...decision.problems, ...external.problems];
+  const needed = decision.problems.filter(({ isOptional }) => isOptional !== true);
+  const base = {
+    grants,
+    externalIps: { add: external.add, drop: external.drop },
+    problems,
+    warnings: [...external.warnings, ...each.request.warnings],
+  };
+  if (decision.foreign !== undefined) {
+    const message = `status.loadBalancer has ${decision.foreign}, which Herald did not write and which is in none of its pools; remove it there, or let its owner serve this Service`;
+    const verdict: Verdict = { status: 'False', reason: 'OwnedByOther', message };
+    return { ...base, kind: 'owned-by-other', leave: [], verdict };
+  }
+  const leave = claimsToLeave(each, grants, needed.length === 0);
+  const isHeld = (claim: ClaimRecord) => isStanding(claim, each.service) && !leave.includes(claim);
+  // what it does not give up yet still serves it
+  const kept = each.world.claims
+    .ofService(each.key)
+    .filter((claim) => isHeld(claim) && includes(each.service.ingress, claim.address))
+    .map(({ address }) => address);
+  const { ingress, familyPolicy } = each.service;
+  // who requires both families is told of none before it has both
+  const isAllOrNothing = familyPolicy === 'RequireDualStack' && needed.length > 0;
+  const own = decision.grants
+    .map(grantedAddress)
+    .filter((address) => !isAllOrNothing || includes(ingress, address));
+  return {
+    ...base,
+    kind: kindOf(grants, needed),
+    leave,
+    ingress: unique([...own, ...decision.covered, ...kept]),
+    verdict: verdictOf(decision.grants, [...decision.problems], decision.covered),
+  };
+}
+
+/**
+ * Claims that name it and that it has no use for. One of the same name that is gone leaves at once; the Service itself gives
+ * nothing up before it has what it wants instead.
+ */
+function claimsToLeave(
+  { key, service, world }: Case,
+  grants: readonly Grant[],
+  isSatisfied: boolean,
+): readonly ClaimRecord[] {
+  const granted = grants.map(grantedAddress);
+  return world.claims
+    .ofService(key)
+    .filter(({ address }) => !includes(granted, address))
+    .filter((claim) => isSatisfied || !isStanding(claim, service));
+}
+
+function kindOf(grants: readonly Grant[], needed: readonly Problem[]): ServiceDecision['kind'] {
+  const news = grants.filter(({ kind }) => kind !== 'keep');
+  if (news.some((grant) => grant.kind === 'create' && grant.isAdopted)) return 'adopt';
+  if (news.length > 0) return 'allocate';
+  return mostTelling(needed)?.kind ?? 'ready';
+}
+
+/** A refusal is told before a wait: it needs somebody to act. */
+function mostTelling(problems: readonly Problem[]): Problem | undefined {
+  return problems.find(({ kind }) => kind === 'refused') ?? problems[0];
+}
+
+function verdictOf(
+  grants: readonly Grant[],
+  problems: readonly Problem[],
+  covered: readonly Address[],
+): Verdict {
+  const has = [...grants.map(describe), ...covered.map(formatAddress)].join(', ');
+  const needed = problems.filter(({ isOptional }) => isOptional !== true);
+  const worst = mostTelling(needed);
+  if (worst !== undefined) {
+    const why = needed.map(({ message }) => message).join('; ');
+    const message = has === '' ? why : `${why}; until then it has ${has}`;
+    return { status: 'False', reason: worst.reason, message };
+  }
+  const warnings = grants.flatMap((grant) => (grant.kind === 'keep' ? (grant.warning ?? []) : []));
+  if (warnings.length > 0) {
+    return { status: 'True', reason: 'ShareConflict', message: `${has}; ${warnings.join('; ')}` };
+  }
+  const missing = problems.map(({ message }) => `; ${message}`).join('');
+  return { status: 'True', reason: 'Allocated', message: `${has}${missing}` };
+}
+
+function describe(grant: Grant): string {
+  const text = formatAddress(grantedAddress(grant));
+  const pool = grant.kind === 'create' ? grant.pool : grant.claim.pool;
+  return pool === undefined ? text : `${text} from pool ${pool}`;
+}
+
+function united(first: readonly Grant[], second: readonly Grant[]): readonly Grant[] {
+  const known = first.map(grantedAddress);
+  return [...first, ...second.filter((grant) => !includes(known, grantedAddress(grant)))];
+}
+
+function unique(addresses: readonly Address[]): readonly Address[] {
+  return addresses.filter(
+    (address, index) => addresses.findIndex((each) => addressEquals(each, address)) === index,
+  );
+}

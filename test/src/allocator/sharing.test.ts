@@ -1,0 +1,150 @@
+import { expect } from 'chai';
+import { ANNOTATION } from '../../../src/model/names.ts';
+import type { Service } from '../../../src/model/service.ts';
+import { AllocatorWorld, address, pool, service } from '../../support/allocator-world.ts';
+
+const LAB = pool('lab', ['192.0.2.0/29'], { shareAcross: ['x', 'y'] });
+const tcp = (port: number): Partial<Service> => ({ ports: [{ protocol: 'TCP', port }] });
+const word = (share: string, addresses?: string): Partial<Service> => ({
+  annotations: {
+    [ANNOTATION.share]: share,
+    ...(addresses !== undefined && { [ANNOTATION.addresses]: addresses }),
+  },
+});
+
+describe('sharing an address', () => {
+  it('joins the address of its word where the ports allow it, else takes a new one', () => {
+    const world = new AllocatorWorld(LAB);
+    expect(world.apply(service('a/1', { ...tcp(80), ...word('web') }))).to.deep.equal([
+      '192.0.2.0',
+    ]);
+    expect(world.apply(service('a/2', { ...tcp(443), ...word('web') }))).to.deep.equal([
+      '192.0.2.0',
+    ]);
+    const udp: Partial<Service> = { ports: [{ protocol: 'UDP', port: 80 }] };
+    expect(world.apply(service('a/3', { ...udp, ...word('web') }))).to.deep.equal(['192.0.2.0']);
+    expect(world.apply(service('a/4', { ...tcp(80), ...word('web') }))).to.deep.equal([
+      '192.0.2.1',
+    ]);
+    expect(world.apply(service('a/5', { ...tcp(81), ...word('other') }))).to.deep.equal([
+      '192.0.2.2',
+    ]);
+  });
+
+  it('refuses a requested address with the Service and the port that are in the way', () => {
+    const world = new AllocatorWorld(LAB);
+    world.apply(service('a/1', { ...tcp(80), ...word('web', '192.0.2.3') }));
+    const refusals: readonly (readonly [string, Partial<Service>, string, string])[] = [
+      [
+        'a/2',
+        { ...tcp(80), ...word('web', '192.0.2.3') },
+        'ShareConflict',
+        'port 80/TCP in use by Service a/1',
+      ],
+      [
+        'a/3',
+        { ...tcp(81), ...word('mail', '192.0.2.3') },
+        'AddressTaken',
+        'belongs to Service a/1',
+      ],
+      [
+        'a/4',
+        { ...tcp(81), annotations: { [ANNOTATION.addresses]: '192.0.2.3' } },
+        'AddressTaken',
+        'the same annotation herald.dev/share',
+      ],
+      ['b/5', { ...tcp(81), ...word('web', '192.0.2.3') }, 'ShareConflict', 'within a namespace'],
+      [
+        'a/6',
+        { ...tcp(81), isLocal: true, ...word('web', '192.0.2.3') },
+        'ShareConflict',
+        'another externalTrafficPolicy',
+      ],
+    ];
+    for (const [key, rest, reason, words] of refusals) {
+      world.put(service(key, rest));
+      const { verdict } = world.decide(key);
+      expect(verdict?.reason, key).to.equal(reason);
+      expect(verdict?.message).to.include(words);
+    }
+    expect(world.apply(service('a/7', { ...tcp(81), ...word('web', '192.0.2.3') }))).to.deep.equal([
+      '192.0.2.3',
+    ]);
+  });
+
+  it('lets Local Services share only with the same selector', () => {
+    const world = new AllocatorWorld(LAB);
+    const local = { isLocal: true, healthCheckNodePort: 30000, selector: { app: 'x' } };
+    world.apply(service('a/1', { ...tcp(80), ...local, ...word('web') }));
+    expect(world.apply(service('a/2', { ...tcp(81), ...local, ...word('web') }))).to.deep.equal([
+      '192.0.2.0',
+    ]);
+    const other = service('a/3', {
+      ...tcp(82),
+      isLocal: true,
+      selector: { app: 'y' },
+      ...word('web', '192.0.2.0'),
+    });
+    world.put(other);
+    expect(world.decide('a/3').verdict?.message).to.include('another selector');
+  });
+
+  it('crosses namespaces only where the pool lists both', () => {
+    const world = new AllocatorWorld(LAB);
+    world.apply(service('x/1', { ...tcp(80), ...word('web') }));
+    expect(world.apply(service('y/1', { ...tcp(81), ...word('web') }))).to.deep.equal([
+      '192.0.2.0',
+    ]);
+    expect(world.apply(service('z/1', { ...tcp(82), ...word('web') }))).to.deep.equal([
+      '192.0.2.1',
+    ]);
+  });
+
+  it('stays until the last one has gone', () => {
+    const world = new AllocatorWorld(LAB);
+    world.apply(service('a/1', { ...tcp(80), ...word('web') }));
+    world.apply(service('a/2', { ...tcp(81), ...word('web') }));
+    world.delete('a/1');
+    const claim = () => world.claims.at(address('192.0.2.0'));
+    expect(claim()?.services.map(({ name }) => name)).to.deep.equal(['2']);
+    expect(claim()?.withdrawn).to.equal(undefined);
+    world.delete('a/2');
+    expect(claim()?.services).to.deep.equal([]);
+    expect(claim()?.withdrawn?.reason).to.match(/^Released/);
+  });
+
+  it('moves only the one whose word has changed; alone it keeps its address under the new word', () => {
+    const world = new AllocatorWorld(LAB);
+    const first = service('a/1', { ...tcp(80), ...word('web') });
+    world.apply(first);
+    world.apply(service('a/2', { ...tcp(81), ...word('web') }));
+    expect(world.apply({ ...first, ...word('mine') })).to.deep.equal(['192.0.2.1']);
+    expect(world.settle('a/2')).to.deep.equal(['192.0.2.0']);
+    expect(world.claims.at(address('192.0.2.0'))?.services.map(({ name }) => name)).to.deep.equal([
+      '2',
+    ]);
+    expect(world.apply({ ...first, ...word('yours') })).to.deep.equal(['192.0.2.1']);
+    expect(world.claims.sharedAs('yours')).to.have.length(1);
+    expect(world.claims.sharedAs('mine')).to.have.length(0);
+  });
+
+  it('keeps both and says so when a port that is added later collides', () => {
+    const world = new AllocatorWorld(LAB);
+    world.apply(service('a/1', { ...tcp(80), ...word('web') }));
+    const second = service('a/2', { ...tcp(81), ...word('web') });
+    world.apply(second);
+    expect(world.apply({ ...second, ...tcp(80) })).to.deep.equal(['192.0.2.0']);
+    const { verdict } = world.decide('a/2');
+    expect(verdict).to.deep.include({ status: 'True', reason: 'ShareConflict' });
+    expect(verdict?.message).to.include('port 80/TCP in use by Service a/1');
+  });
+
+  it('waits while the first of its word is being written', () => {
+    const world = new AllocatorWorld(LAB);
+    world.shareBusy = 'web';
+    world.put(service('a/2', word('web')));
+    expect(world.decide('a/2').problems[0]?.shareKey).to.equal('web');
+    world.shareBusy = undefined;
+    expect(world.decide('a/2').kind).to.equal('allocate');
+  });
+});
