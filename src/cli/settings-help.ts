@@ -1,6 +1,6 @@
 /** The settings table as help text: flag, what it is, its default. Pure. */
 
-import type { SettingRow } from '../config/agent-settings.ts';
+import type { SettingRow } from '../config/setting-row.ts';
 
 const FLAG_WIDTH = 26;
 const TEXT_WIDTH = 72;

@@ -9,17 +9,16 @@
 import { parseAddress, parseRouterId } from 'bgp-ts';
 import { parsePin, parseTarget } from '../checks/parse-target.ts';
 import { LOG_LEVELS } from '../log/log.ts';
-
-export interface SettingRow {
-  readonly flag: string;
-  /** what stands for the value in help texts */
-  readonly metavar: string;
-  /** empty = none, or found out at start */
-  readonly default: string;
-  readonly doc: string;
-  /** throws a sentence, without a subject, for a value that cannot be */
-  readonly check: (text: string) => void;
-}
+import {
+  anything,
+  oneOf,
+  optional,
+  path,
+  row,
+  type SettingRow,
+  seconds,
+  wholeNumber,
+} from './setting-row.ts';
 
 export const SETTINGS = {
   source: row(
@@ -144,37 +143,8 @@ export type SettingName = keyof typeof SETTINGS;
 /** Every setting as text that its row has accepted. */
 export type SettingTexts = Readonly<Record<SettingName, string>>;
 
-export function environmentName({ flag }: SettingRow): string {
-  return `HERALD_${flag.toUpperCase().replaceAll('-', '_')}`;
-}
-
-// biome-ignore lint/complexity/useMaxParams: a table row reads best as a row
-function row(
-  flag: string,
-  metavar: string,
-  fallback: string,
-  check: (text: string) => unknown,
-  doc: string,
-): SettingRow {
-  return { flag, metavar, default: fallback, check: (text) => void check(text), doc };
-}
-
-function anything(): void {
-  // every text will do
-}
-
-function optional(check: (text: string) => unknown): (text: string) => void {
-  return (text) => {
-    if (text !== '') check(text);
-  };
-}
-
 function source(text: string): void {
   if (!/^files:./.test(text)) throw new Error('write files:DIR');
-}
-
-function path(text: string): void {
-  if (text === '') throw new Error('write a path');
 }
 
 function address(text: string): void {
@@ -194,29 +164,6 @@ function joinCheck(text: string): void {
   // certificates are looked at together with it, in join-check.ts
   const parsed = parseTarget(text, text.startsWith('https:') ? { caFile: 'any' } : {});
   if (!parsed.ok) throw new Error(parsed.sentence);
-}
-
-function oneOf(values: readonly string[]): (text: string) => void {
-  return (text) => {
-    if (!values.includes(text)) throw new Error(`write one of ${values.join(', ')}`);
-  };
-}
-
-function wholeNumber(low: number, high: number): (text: string) => void {
-  return (text) => {
-    const number = Number(text);
-    if (!/^\d+$/.test(text) || number < low || number > high) {
-      throw new Error(`write a whole number from ${low} to ${high}`);
-    }
-  };
-}
-
-function seconds(low: number): (text: string) => void {
-  return (text) => {
-    if (!/^\d+(\.\d+)?$/.test(text) || Number(text) < low) {
-      throw new Error(`write a number of seconds, ${low} or more`);
-    }
-  };
 }
 
 /** `a=b,c=d`; throws a sentence */

@@ -6,12 +6,11 @@
 import { parseArgs } from 'node:util';
 import convict from 'convict';
 import { loadAll } from 'js-yaml';
-import {
-  environmentName,
-  SETTINGS,
-  type SettingName,
-  type SettingTexts,
-} from './agent-settings.ts';
+import { SETTINGS, type SettingTexts } from './agent-settings.ts';
+import { environmentName, type SettingRow } from './setting-row.ts';
+
+/** Settings by the names that they have in a settings file. */
+export type SettingsTable = Readonly<Record<string, SettingRow>>;
 
 export interface SettingSources {
   readonly args: readonly string[];
@@ -28,63 +27,76 @@ export class SettingError extends Error {
   }
 }
 
-const NAMES = Object.keys(SETTINGS) as readonly SettingName[];
 const CONFIG_FLAG = 'config';
 const CONFIG_VARIABLE = 'HERALD_CONFIG';
 
-/** Throws a SettingError, or what node:util parseArgs says about a flag that is none. */
-export function readSettings({ args, env, readFile }: SettingSources): SettingTexts {
-  const flags = readFlags(args);
+/** The agent's. Throws a SettingError, or what node:util parseArgs says about a flag that is none. */
+export function readSettings(sources: SettingSources): SettingTexts {
+  return readTable(SETTINGS, sources);
+}
+
+/** Every setting of a table as text that its row has accepted; throws as `readSettings`. */
+export function readTable<T extends SettingsTable>(
+  table: T,
+  { args, env, readFile }: SettingSources,
+): Readonly<Record<keyof T & string, string>> {
+  const flags = readFlags(table, args);
   const file = flags[CONFIG_FLAG] ?? env[CONFIG_VARIABLE];
-  const config = convict<Record<string, string>>(convictSchema(), {
+  const config = convict<Record<string, string>>(convictSchema(table), {
     args: [],
     env: Object.fromEntries(
       Object.entries(env).filter(([, value]) => value !== undefined),
     ) as NodeJS.ProcessEnv,
   });
-  if (file !== undefined) config.load(readFileSettings(file, readFile));
+  if (file !== undefined) config.load(readFileSettings(Object.keys(table), file, readFile));
   // not by convict's own reading of flags, which takes 1e2 and 0x10 for numbers and writes them anew
-  for (const name of NAMES) {
-    const value = flags[SETTINGS[name].flag];
+  for (const [name, { flag }] of Object.entries(table)) {
+    const value = flags[flag];
     if (value !== undefined) config.set(name, value);
   }
   const values = config.getProperties();
   return Object.fromEntries(
-    NAMES.map((name) => {
+    Object.entries(table).map(([name, row]) => {
       const text = String(values[name] ?? '');
-      const { check } = SETTINGS[name];
       try {
-        check(text);
+        row.check(text);
       } catch (error) {
         if (!(error instanceof Error)) throw error;
-        throw new SettingError(`${writtenAs(name, flags, env)} is '${text}': ${error.message}`);
+        const written = writtenAs({ name, row, flags, env });
+        throw new SettingError(`${written} is '${text}': ${error.message}`);
       }
       return [name, text];
     }),
-  ) as SettingTexts;
+  ) as Readonly<Record<keyof T & string, string>>;
 }
 
-function readFlags(args: readonly string[]): Readonly<Record<string, string | undefined>> {
+type Flags = Readonly<Record<string, string | undefined>>;
+
+function readFlags(table: SettingsTable, args: readonly string[]): Flags {
+  const rows = Object.values(table);
   const string = { type: 'string' } as const;
   const options = Object.fromEntries(
-    [...NAMES.map((name) => SETTINGS[name].flag), CONFIG_FLAG].map((flag) => [flag, string]),
+    [...rows.map(({ flag }) => flag), CONFIG_FLAG].map((flag) => [flag, string]),
   );
-  return parseArgs({ args: [...args], options, strict: true }).values;
+  const bare = new Map(rows.map(({ flag, bare }) => [`--${flag}`, bare]));
+  const whole = args.map((arg) => {
+    const meant = bare.get(arg);
+    return meant === undefined ? arg : `${arg}=${meant}`;
+  });
+  return parseArgs({ args: whole, options, strict: true }).values;
 }
 
-function convictSchema(): convict.Schema<Record<string, string>> {
+function convictSchema(table: SettingsTable): convict.Schema<Record<string, string>> {
   return Object.fromEntries(
-    NAMES.map((name) => {
-      const { doc, default: fallback } = SETTINGS[name];
-      return [
-        name,
-        { doc, format: String, default: fallback, env: environmentName(SETTINGS[name]) },
-      ];
+    Object.entries(table).map(([name, row]) => {
+      const { doc, default: fallback } = row;
+      return [name, { doc, format: String, default: fallback, env: environmentName(row) }];
     }),
   );
 }
 
 function readFileSettings(
+  names: readonly string[],
   path: string,
   readFile: (path: string) => string,
 ): Record<string, string> {
@@ -105,16 +117,17 @@ function readFileSettings(
       `the settings file ${path} must hold settings by name, such as 'logLevel: debug'`,
     );
   }
-  return Object.fromEntries(Object.entries(value).map((entry) => fileSetting(path, entry)));
+  return Object.fromEntries(Object.entries(value).map((entry) => fileSetting(names, path, entry)));
 }
 
 function fileSetting(
+  names: readonly string[],
   path: string,
   [name, value]: readonly [string, unknown],
 ): readonly [string, string] {
-  if (!NAMES.some((known) => known === name)) {
+  if (!names.includes(name)) {
     throw new SettingError(
-      `the settings file ${path} has '${name}', which is no setting; there are: ${NAMES.join(', ')}`,
+      `the settings file ${path} has '${name}', which is no setting; there are: ${names.join(', ')}`,
     );
   }
   if (typeof value === 'object' && value !== null) {
@@ -123,13 +136,15 @@ function fileSetting(
   return [name, String(value ?? '')];
 }
 
+interface Written {
+  readonly name: string;
+  readonly row: SettingRow;
+  readonly flags: Flags;
+  readonly env: SettingSources['env'];
+}
+
 /** the name under which the user wrote it */
-function writtenAs(
-  name: SettingName,
-  flags: Readonly<Record<string, string | undefined>>,
-  env: Readonly<Record<string, string | undefined>>,
-): string {
-  const row = SETTINGS[name];
+function writtenAs({ name, row, flags, env }: Written): string {
   if (flags[row.flag] !== undefined) return `--${row.flag}`;
   return env[environmentName(row)] === undefined
     ? `${name} in the settings file`

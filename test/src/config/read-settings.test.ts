@@ -1,7 +1,8 @@
 import { expect } from 'chai';
-import { environmentName, SETTINGS, type SettingName } from '../../../src/config/agent-settings.ts';
+import { SETTINGS, type SettingName } from '../../../src/config/agent-settings.ts';
 import { joinCheckOf } from '../../../src/config/join-check.ts';
 import { readSettings, SettingError } from '../../../src/config/read-settings.ts';
+import { environmentName } from '../../../src/config/setting-row.ts';
 
 /** three values of every setting that its row accepts: for the file, the environment and the flag */
 const VALUES = {

@@ -1,0 +1,122 @@
+/**
+ * The controller's settings, in the manner of agent-settings.ts: one table for flags, environment, the settings file and the
+ * documentation. What is here configures the process; pools, claims and peers are objects of the API.
+ */
+
+import type { ElectionTimes } from '../controller/election-rules.ts';
+import { LOG_LEVELS } from '../log/log.ts';
+import { parseListenAddress } from '../telemetry/listen-address.ts';
+import { SettingError } from './read-settings.ts';
+import { anything, oneOf, optional, row, type SettingRow, seconds, yesNo } from './setting-row.ts';
+
+export const CONTROLLER_SETTINGS = {
+  kubeconfig: row(
+    'kubeconfig',
+    'FILE',
+    '',
+    anything,
+    "how to reach the API; default: KUBECONFIG, then the pod's service account, then ~/.kube/config",
+  ),
+  context: row('context', 'NAME', '', anything, 'context of the kubeconfig; default: its current'),
+  apiServer: row(
+    'api-server',
+    'URL,…',
+    '',
+    optional(servers),
+    'more addresses of the same API, tried when one does not answer; separated by commas',
+  ),
+  defaultClass: yesNo(
+    'default-class',
+    'false',
+    'also take Services of type LoadBalancer that name no loadBalancerClass',
+  ),
+  leaderElect: yesNo(
+    'leader-elect',
+    'true',
+    'only one of several controllers writes at a time; turn it off where there is one for sure',
+  ),
+  identity: row(
+    'identity',
+    'NAME',
+    '',
+    anything,
+    "this controller's name in the Lease, made unique by what is put behind it; default: its hostname",
+  ),
+  leaseDuration: row(
+    'leader-elect-lease-duration',
+    'SECONDS',
+    '15',
+    seconds(1),
+    'how long another controller waits before it takes over from one that is silent',
+  ),
+  renewDeadline: row(
+    'leader-elect-renew-deadline',
+    'SECONDS',
+    '10',
+    seconds(0.5),
+    'how long a leader goes on without a renewal; shorter than the lease by a third',
+  ),
+  retryPeriod: row(
+    'leader-elect-retry-period',
+    'SECONDS',
+    '2',
+    seconds(0.1),
+    'from one renewal, or look at the Lease, to the next',
+  ),
+  maxStale: row(
+    'max-stale',
+    'SECONDS',
+    '86400',
+    seconds(1),
+    'after this long an address that was freed is given out again, whatever nodes have not confirmed',
+  ),
+  metricsAddress: row(
+    'metrics-address',
+    'ADDRESS:PORT',
+    ':9179',
+    parseListenAddress,
+    'where /metrics, /livez and /readyz are served; `:PORT` is all addresses, `off` none',
+  ),
+  logLevel: row('log-level', 'LEVEL', 'info', oneOf(LOG_LEVELS), `one of ${LOG_LEVELS.join(', ')}`),
+} as const satisfies Readonly<Record<string, SettingRow>>;
+
+export type ControllerSettingName = keyof typeof CONTROLLER_SETTINGS;
+export type ControllerSettingTexts = Readonly<Record<ControllerSettingName, string>>;
+
+/** Throws a SettingError where the three do not fit together. */
+export function electionTimes(settings: ControllerSettingTexts): ElectionTimes {
+  const leaseMs = Number(settings.leaseDuration) * 1000;
+  const renewDeadlineMs = Number(settings.renewDeadline) * 1000;
+  const retryMs = Number(settings.retryPeriod) * 1000;
+  // what clocks may differ by, and what a write may take, lies between the two
+  if (renewDeadlineMs > leaseMs * 0.8) {
+    throw new SettingError(
+      `--leader-elect-renew-deadline is ${settings.renewDeadline}, which is too close to --leader-elect-lease-duration (${settings.leaseDuration}): write at most four fifths of it`,
+    );
+  }
+  if (retryMs > renewDeadlineMs / 2) {
+    throw new SettingError(
+      `--leader-elect-retry-period is ${settings.retryPeriod}: a leader must be able to renew twice within --leader-elect-renew-deadline (${settings.renewDeadline})`,
+    );
+  }
+  return { leaseMs, renewDeadlineMs, retryMs };
+}
+
+/** Separated by commas; throws a sentence. */
+export function parseServers(text: string): readonly string[] {
+  return servers(text);
+}
+
+function servers(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map((each) => each.trim())
+    .filter((each) => each !== '')
+    .map((each) => {
+      const url = URL.parse(each);
+      if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '') {
+        throw new Error(`'${each}' is no address of an API server; write https://HOST:PORT`);
+      }
+      return each;
+    });
+}
