@@ -28,7 +28,6 @@ import type { Heard } from './heard-documents.ts';
 import { Knowledge } from './knowledge.ts';
 import { NamedTimers } from './named-timers.ts';
 import { PasswordFiles } from './password-files.ts';
-import { type ClaimRefusal, refusalsOf } from './refusals.ts';
 import { buildStatus, rememberGates } from './report.ts';
 import { SessionFacts } from './session-facts.ts';
 import { logEvent } from './session-log.ts';
@@ -183,11 +182,12 @@ export class Agent {
     return this.#announced.current;
   }
 
-  /** of the last decision */
-  refusals(): readonly ClaimRefusal[] {
-    return refusalsOf(this.#desired);
+  /** undefined: nothing has been heard and nothing was saved */
+  get documents(): Documents | undefined {
+    return this.#knowledge.documents;
   }
 
+  /** the last decision */
   get decided(): DesiredState {
     return this.#desired;
   }

@@ -23,6 +23,8 @@ export interface Written {
 export function urgencyOf(before: Written | undefined, now: Written): Urgency {
   if (before === undefined) return 'move';
   if (!isEqual(before.status.levels ?? [], now.status.levels ?? [])) return 'move';
+  // its exclusive claims are to be elsewhere before it goes
+  if (before.status.draining === undefined && now.status.draining !== undefined) return 'move';
   const answered = new Set(before.released);
   if (now.released.some((address) => !answered.has(address))) return 'release';
   if (!isEqual(facts(before.status), facts(now.status))) return 'fact';

@@ -1,0 +1,170 @@
+/**
+ * What an agent tells its cluster, and what it needs of it to hold exclusive claims: its IPNode, its Lease, and at the end how to go.
+ * Built once by the shell; everything in here goes on for as long as the agent does, whatever the API does.
+ */
+
+import type { Clock, Random } from 'bgp-ts';
+import type { Log } from '../../log/log.ts';
+import { levelOf, nodeLabel } from '../../model/names.ts';
+import type { KubeApi } from '../../sources/kube/api.ts';
+import { IP_CLAIMS } from '../../sources/kube/resources.ts';
+import { objection } from './instance.ts';
+import { IpNodeObject } from './ip-node-object.ts';
+import type { ReportFacts } from './ip-node-status.ts';
+import { IpNodeWriter } from './ip-node-writer.ts';
+import { NodeLease } from './node-lease.ts';
+import { needsLease, ownLevels, type ReportedAgent, reportFacts } from './report-facts.ts';
+import { UnsettledLevels } from './unsettled-levels.ts';
+
+export interface KubeReportOptions {
+  readonly api: KubeApi;
+  readonly agent: ReportedAgent;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly node: string;
+  /** of this machine, the same after a restart (machine-memory.ts) */
+  readonly instance: string;
+}
+
+/** For metrics and probes. */
+export interface ReportHealth {
+  /** undefined: no exclusive claim can come here, so there is none */
+  readonly lease?: { readonly isFenced: boolean; readonly ageMs?: number };
+  /** why this machine is not taken for its node */
+  readonly objection?: string;
+}
+
+export interface KubeReport {
+  readonly health: ReportHealth;
+  /**
+   * After the agent has stopped. `away`: nothing of this node is announced any more, and its name is free; `restart`: the next process goes
+   * on where this one ended. Bounded.
+   */
+  stop(how: 'away' | 'restart'): Promise<void>;
+}
+
+export function startKubeReport(options: KubeReportOptions): KubeReport {
+  return new Report(options);
+}
+
+class Report implements KubeReport {
+  readonly #options: KubeReportOptions;
+  readonly #object: IpNodeObject;
+  readonly #writer: IpNodeWriter;
+  readonly #lease: NodeLease;
+  readonly #levels: UnsettledLevels;
+  readonly #unsubscribe: () => void;
+  #nodeUid: string | undefined;
+  #need: { documents: unknown; node: unknown; isThere: boolean } | undefined;
+  #wasOurs = false;
+  #end: { readonly at: string } | undefined;
+
+  constructor(options: KubeReportOptions) {
+    this.#options = options;
+    const { api, agent, clock, random, log, node, instance } = options;
+    this.#levels = new UnsettledLevels(node);
+    const nodeUid = () => agent.clusterNode?.uid;
+    this.#object = new IpNodeObject({ api, clock, node, instance, nodeUid });
+    this.#writer = new IpNodeWriter({
+      object: this.#object,
+      clock,
+      random,
+      log,
+      facts: () => this.#facts(),
+      onStanding: () => this.#onStanding(),
+    });
+    this.#lease = new NodeLease({
+      api,
+      clock,
+      random,
+      log,
+      node,
+      instance,
+      isNeeded: () => this.#needsLease(),
+      hasCaughtUp: (signal) => this.#hasCaughtUp(signal),
+      onFence: (isFenced) => agent.setFenced(isFenced ? clock.now() : undefined),
+    });
+    // down from the beginning: what a saved View says of exclusive claims may not be true any more
+    this.#lease.check();
+    agent.guard(() => this.#lease.check());
+    this.#unsubscribe = agent.subscribe(() => this.#onChange());
+    this.#writer.start();
+    this.#onChange();
+  }
+
+  get health(): ReportHealth {
+    const { isRunning, isFenced, ageMs } = this.#lease;
+    const why = this.#objection();
+    return {
+      ...(isRunning ? { lease: { isFenced, ...(ageMs === undefined ? {} : { ageMs }) } } : {}),
+      ...(why === undefined ? {} : { objection: why }),
+    };
+  }
+
+  async stop(how: 'away' | 'restart'): Promise<void> {
+    this.#unsubscribe();
+    const { clock } = this.#options;
+    if (how === 'away') this.#end = { at: new Date(clock.wallTimeMs()).toISOString() };
+    const isOver = how === 'away';
+    await Promise.all([
+      this.#writer.stop(isOver ? 'leave' : 'keep'),
+      // the routes are withdrawn by now: who gets the claims next is alone with them
+      this.#lease.stop(isOver ? 'release' : 'keep'),
+    ]);
+  }
+
+  /** cheap, since the agent says it often */
+  #onChange(): void {
+    this.#lease.poke();
+    const uid = this.#options.agent.clusterNode?.uid;
+    if (uid !== this.#nodeUid) {
+      this.#nodeUid = uid;
+      this.#writer.nodeChanged();
+    }
+    this.#writer.poke();
+  }
+
+  /** asked with every word of the agent, of which few are about documents */
+  #needsLease(): boolean {
+    const { documents, clusterNode } = this.#options.agent;
+    const last = this.#need;
+    if (last?.documents === documents && last?.node === clusterNode) return last?.isThere === true;
+    const isThere = needsLease(documents, clusterNode);
+    this.#need = { documents, node: clusterNode, isThere };
+    return isThere;
+  }
+
+  #onStanding(): void {
+    if (this.#object.standing?.kind === 'ours') this.#wasOurs = true;
+    this.#options.agent.setObjection(this.#objection());
+  }
+
+  /** Who was this node until now goes on while it asks: whoever was here in between may be gone again. */
+  #objection(): string | undefined {
+    const { standing } = this.#object;
+    if (standing?.kind === 'asking' && this.#wasOurs) return undefined;
+    return objection(standing, this.#options.node);
+  }
+
+  #facts(): ReportFacts | undefined {
+    const { agent, clock } = this.#options;
+    const facts = reportFacts(agent, this.#levels, clock.now());
+    if (facts === undefined || this.#end === undefined) return facts;
+    const sentence = 'the agent has stopped; nothing is announced';
+    return { ...facts, joined: { isOpen: false, sentence, since: this.#end.at }, levels: [] };
+  }
+
+  /** What this node acts by is what stands in the API now. Objects that it refused to read are none that it acts by. */
+  async #hasCaughtUp(signal: AbortSignal): Promise<boolean> {
+    const { api, agent, node } = this.#options;
+    // without a resourceVersion: not what some server remembers
+    const list = await api.list(IP_CLAIMS, { labelSelector: nodeLabel(node), signal });
+    const standing = new Map(
+      list.items.map(({ metadata }) => [metadata.name, levelOf(metadata.labels ?? {}, node)]),
+    );
+    return [...ownLevels(agent.documents, node)].every(
+      ([name, level]) => standing.get(name) === level,
+    );
+  }
+}

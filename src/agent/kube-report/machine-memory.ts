@@ -1,0 +1,92 @@
+/**
+ * What this machine remembers of its agent beside the View: the id by which it is told apart from a machine of the same name, and that it went
+ * for a planned restart. Small files in the state folder; one that cannot be had is told, and is no reason not to run.
+ */
+
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { errorCode } from '../../error-code.ts';
+import { makeFolder } from '../../linux/make-folder.ts';
+import type { Log } from '../../log/log.ts';
+
+export interface MachineMemoryOptions {
+  readonly folder: string;
+  readonly log: Log;
+  /** a new id, should none be kept */
+  readonly makeId: () => string;
+  /** of this boot; undefined where it cannot be read */
+  readonly bootId?: string;
+}
+
+/** a router keeps routes for 4095 s at most, and nobody sets that */
+const LONGEST_RESTART_MS = 300_000;
+const ID = /^[0-9a-z-]{8,64}$/;
+
+export class MachineMemory {
+  readonly #options: MachineMemoryOptions;
+
+  constructor(options: MachineMemoryOptions) {
+    this.#options = options;
+  }
+
+  /** The same for every process on this machine. */
+  instance(): string {
+    const kept = this.#read('instance')?.trim();
+    if (kept !== undefined && ID.test(kept)) return kept;
+    const made = this.#options.makeId();
+    this.#write('instance', `${made}\n`);
+    return made;
+  }
+
+  /** Routers keep our routes: the next start is to tell them that it is us. */
+  rememberRestart(wallMs: number): void {
+    const { bootId = '' } = this.#options;
+    this.#write('restart', `${bootId} ${wallMs}\n`);
+  }
+
+  /** Whether this start follows a planned restart; true at most once. */
+  takeRestart(wallMs: number): boolean {
+    const { bootId = '' } = this.#options;
+    const kept = this.#read('restart');
+    if (kept === undefined) return false;
+    this.#remove('restart');
+    const [boot, atText] = kept.trimEnd().split(' ');
+    const ageMs = wallMs - Number(atText);
+    return boot === bootId && ageMs >= 0 && ageMs < LONGEST_RESTART_MS;
+  }
+
+  #read(name: string): string | undefined {
+    try {
+      return readFileSync(join(this.#options.folder, name), 'utf8');
+    } catch (error) {
+      if (errorCode(error) !== 'ENOENT') this.#tell(name, error);
+      return undefined;
+    }
+  }
+
+  #write(name: string, text: string): void {
+    const { folder } = this.#options;
+    try {
+      makeFolder(folder);
+      writeFileSync(join(folder, name), text, { mode: 0o600, flush: true });
+    } catch (error) {
+      this.#tell(name, error);
+    }
+  }
+
+  #remove(name: string): void {
+    try {
+      rmSync(join(this.#options.folder, name), { force: true });
+    } catch (error) {
+      this.#tell(name, error);
+    }
+  }
+
+  #tell(name: string, error: unknown): void {
+    const code = errorCode(error);
+    // what has no code is a mistake of ours, not of the disk
+    if (code === undefined) throw error;
+    const file = join(this.#options.folder, name);
+    this.#options.log.warn('state.save', { file, code }, 'a small file of the state folder failed');
+  }
+}
