@@ -20,6 +20,7 @@ import {
 } from '../../src/sources/kube/resources.ts';
 import { done, notYet, until } from '../support/poll.ts';
 import { type Cluster, startCluster } from './support/cluster.ts';
+import { skipWithoutCluster } from './support/require-cluster.ts';
 import { pathOf, type TestApi } from './support/test-api.ts';
 
 const BASE = join(import.meta.dirname, '../../deploy/base');
@@ -78,6 +79,7 @@ describe('the rights that deploy/base gives', function () {
 
   before(async function () {
     this.timeout(30 * 60_000);
+    skipWithoutCluster(this);
     cluster = await startCluster();
     await cluster.applyKustomization(BASE);
     for (const name of ['n1', 'n2']) await cluster.addNode(name);
@@ -101,7 +103,7 @@ describe('the rights that deploy/base gives', function () {
     });
   });
 
-  after(async () => await cluster.stop());
+  after(async () => await cluster?.stop());
 
   describe('an agent, with the token of its pod on n1', () => {
     it('writes its own IPNode and its status', async () => {

@@ -3,7 +3,15 @@
  * start where they shall, every rule of the kinds refuses with its own sentence, and `kubectl get` reads well.
  */
 
-import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { load } from 'js-yaml';
@@ -13,6 +21,7 @@ import { readCrdSchema } from '../../tools/crd-validators.ts';
 import { field, items, text } from '../interop/routers/json.ts';
 import { COLUMN_OBJECTS, COLUMN_STATUSES } from './deploy-columns.ts';
 import { type Cluster, startCluster } from './support/cluster.ts';
+import { skipWithoutCluster } from './support/require-cluster.ts';
 import { pathOf } from './support/test-api.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -56,10 +65,11 @@ describe('deploy/ before a real API server', function () {
 
   before(async function () {
     this.timeout(30 * 60_000);
+    skipWithoutCluster(this);
     cluster = await startCluster();
   });
 
-  after(async () => await cluster.stop());
+  after(async () => await cluster?.stop());
 
   const kubectl = async (...args: readonly string[]): Promise<string> =>
     (await cluster.kubectl(args)).stdout;
@@ -104,9 +114,35 @@ describe('deploy/ before a real API server', function () {
 
   it('adds NET_BIND_SERVICE by the component listen, to base and simple alike', async () => {
     for (const folder of ['base', 'overlays/simple']) {
-      const rendered = await kustomizeWith(cluster, folder, 'listen');
+      const component = 'components: [../../components/listen]\n';
+      const rendered = await kustomize(cluster, `resources: [../../${folder}]\n${component}`);
       expect(rendered).to.match(/add:\n\s+- NET_ADMIN\n\s+- NET_BIND_SERVICE\n/);
     }
+  });
+
+  describe('docs/kubernetes.md', () => {
+    const page = readFileSync(join(ROOT, 'docs/kubernetes.md'), 'utf8');
+    const blocks = [...page.matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(([, text = '']) => text);
+
+    it('has objects that pass a server-side dry run', async () => {
+      const objects = blocks.filter((block) => block.startsWith('apiVersion: '));
+      expect(objects).to.have.lengthOf(3);
+      const { stdout } = await cluster.kubectl([...DRY_RUN, '-f', '-'], objects.join('---\n'));
+      expect(stdout.match(/serverside-applied/g)).to.have.lengthOf(3);
+    });
+
+    it('has an overlay that does what it says', async () => {
+      const [overlay = ''] = blocks.filter((block) => block.startsWith('# kustomization.yaml'));
+      const rendered = await kustomize(cluster, overlay.replace('../herald/deploy/', '../../'));
+      expect(rendered).to.contain('image: registry.example/herald:0.1.0\n');
+      expect(rendered).to.match(/args:\n\s+- controller\n\s+- --default-class\n/);
+      expect(rendered).to.match(/nodeSelector:\n\s+example.net\/edge: "true"\n/);
+    });
+
+    it('links to what there is', () => {
+      const links = [...page.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)].map(([, to = '']) => to);
+      expect(links.filter((to) => !existsSync(join(ROOT, 'docs', to)))).to.deep.equal([]);
+    });
   });
 
   describe('the pods', () => {
@@ -204,16 +240,13 @@ function normal(table: string): string {
   return lines.map((line) => line.replace(/ +\d+m?s$/, ' AGE').trimEnd()).join('\n');
 }
 
-async function kustomizeWith(cluster: Cluster, base: string, component: string): Promise<string> {
-  // beside the others: kustomize takes relative paths only
-  const folder = mkdtempSync(join(ROOT, 'deploy/overlays/trial-'));
-  try {
-    const text = `resources: [../../${base}]\ncomponents: [../../components/${component}]\n`;
-    writeFileSync(join(folder, 'kustomization.yaml'), text);
-    return (await cluster.kubectl(['kustomize', folder])).stdout;
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+/** A kustomization as an overlay of ours would be: `../../base` is deploy/base. In a copy, since kustomize takes relative paths only. */
+async function kustomize(cluster: Cluster, kustomization: string): Promise<string> {
+  const copy = join(cluster.folder, 'deploy');
+  cpSync(join(ROOT, 'deploy'), copy, { recursive: true });
+  const folder = mkdtempSync(join(copy, 'overlays/trial-'));
+  writeFileSync(join(folder, 'kustomization.yaml'), kustomization);
+  return (await cluster.kubectl(['kustomize', folder])).stdout;
 }
 
 async function trialNamespace(cluster: Cluster, level: string, account: string): Promise<string> {
