@@ -1,4 +1,7 @@
-/** Where the metrics are served: `:9179` (all addresses), `127.0.0.1:9179`, `[::1]:9179`, or `off`. Pure. */
+/**
+ * Where the metrics are served: `:9179` (all addresses), `127.0.0.1:9179`, `[::1]:9179`, `off`, or an address alone for the usual port:
+ * what Kubernetes tells a pod of its node (status.hostIP) has no brackets. Pure.
+ */
 
 import { formatAddress, parseAddress } from 'bgp-ts';
 
@@ -11,6 +14,8 @@ export interface ListenAddress {
 /** Throws a sentence for what cannot be; undefined for `off`. */
 export function parseListenAddress(text: string): ListenAddress | undefined {
   if (text === 'off') return undefined;
+  const alone = parseAddress(text);
+  if (alone !== undefined) return { host: formatAddress(alone), port: DEFAULT_PORT };
   const [, ipv6, ipv4 = '', digits] = /^(?:\[([^\]]+)\]|([^:]*)):([0-9]{1,5})$/.exec(text) ?? [];
   const port = Number(digits);
   const host = ipv6 ?? ipv4;
@@ -22,4 +27,5 @@ export function parseListenAddress(text: string): ListenAddress | undefined {
   return { host: formatAddress(address), port };
 }
 
-const HOW = 'write :PORT, ADDRESS:PORT, [IPV6]:PORT, or off; the port is 1 to 65535';
+const DEFAULT_PORT = 9179;
+const HOW = 'write :PORT, ADDRESS:PORT, [IPV6]:PORT, ADDRESS, or off; the port is 1 to 65535';
