@@ -5,10 +5,8 @@
 
 import { errorCode } from '../error-code.ts';
 import type { BgpPeer } from '../model/bgp-peer.ts';
+import { readPasswordText } from './password-text.ts';
 import type { PasswordFact } from './view.ts';
-
-/** RFC 2385 leaves the length open; the kernel takes 80 octets */
-const MAX_OCTETS = 80;
 
 export class PasswordFiles {
   readonly #read: (path: string) => string;
@@ -43,13 +41,9 @@ export class PasswordFiles {
       if (!(error instanceof Error)) throw error;
       return missing(peer, path, `cannot be read (${errorCode(error) ?? error.message})`);
     }
-    // an editor's line end is not part of the key
-    const password = text.replace(/\r?\n$/, '');
-    const octets = new TextEncoder().encode(password).length;
-    if (octets === 0) return missing(peer, path, 'is empty');
-    if (octets > MAX_OCTETS)
-      return missing(peer, path, `holds ${octets} octets, at most ${MAX_OCTETS} are possible`);
-    return { kind: 'ready', password };
+    const read = readPasswordText(text);
+    if (!read.ok) return missing(peer, path, read.problem);
+    return { kind: 'ready', password: read.password };
   }
 }
 

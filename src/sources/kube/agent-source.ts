@@ -1,0 +1,277 @@
+/**
+ * The cluster as a source of one agent: its own Node, the claims that concern it, pools and peers, and the keys of its sessions. Nothing
+ * is told before all of them have been listed; from then on, what changes within one turn is told once, and a burst of changes never takes
+ * more than half of the time.
+ *
+ * An API that cannot be reached changes nothing. How long it has been silent is told, for `maxStale`.
+ */
+
+import type { Clock, Random, Timer } from 'bgp-ts';
+import type { PasswordFact } from '../../agent/view.ts';
+import type { Log } from '../../log/log.ts';
+import type { BgpPeer } from '../../model/bgp-peer.ts';
+import { checkPeers } from '../../model/check-documents.ts';
+import type { ClusterNode } from '../../model/cluster-node.ts';
+import type { DocumentFault, Documents, Sourced } from '../../model/documents.ts';
+import type { IpClaim } from '../../model/ip-claim.ts';
+import type { IpPool } from '../../model/ip-pool.ts';
+import type { Converted } from '../../model/refusal.ts';
+import { AgentSecrets } from './agent-secrets.ts';
+import type { KubeApi, KubeObject, Resource } from './api.ts';
+import { ClaimWatch } from './claim-watch.ts';
+import { convertPeerObject, convertPoolObject } from './convert-documents.ts';
+import { convertNode } from './convert-node.ts';
+import { Informer } from './informer.ts';
+import { API_ORIGIN, ObjectLedger } from './object-ledger.ts';
+import { BGP_PEERS, IP_POOLS, NODES } from './resources.ts';
+
+/** Who is told; the agent is one. */
+export interface ClusterListener {
+  setDocuments(documents: Documents, source: 'api'): void;
+  setNodeFacts(node: ClusterNode | undefined): void;
+  setSecrets(facts: ReadonlyMap<string, PasswordFact>): void;
+  setObservedClaims(resourceVersion: bigint): void;
+  setApiSilence(since: { readonly nowMs: number; readonly wallMs: number } | undefined): void;
+}
+
+export interface AgentSourceOptions {
+  readonly api: KubeApi;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly nodeName: string;
+  readonly agent: ClusterListener;
+}
+
+/** bookmarks come once a minute, and a watch that is silent for longer is opened again */
+const SILENT_AFTER_MS = 150_000;
+const LISTEN_EVERY_MS = 10_000;
+
+export class AgentSource {
+  readonly #options: AgentSourceOptions;
+  readonly #claims: ClaimWatch;
+  readonly #pools: Informer<Read<IpPool>>;
+  readonly #peers: Informer<Read<BgpPeer>>;
+  readonly #nodes: Informer<ClusterNode>;
+  readonly #secrets: AgentSecrets;
+  readonly #claimLedger = new ObjectLedger<IpClaim>('IPClaim');
+  readonly #poolLedger = new ObjectLedger<IpPool>('IPPool');
+  readonly #peerLedger = new ObjectLedger<BgpPeer>('BGPPeer');
+  #peersInForce:
+    | { readonly of: readonly Sourced<BgpPeer>[]; readonly result: PeersInForce }
+    | undefined;
+  #told: Documents | undefined;
+  #toldNode: string | undefined;
+  #toldObserved: bigint | undefined;
+  #tellTimer: Timer | undefined;
+  #listenTimer: Timer | undefined;
+  /** the next time that telling may take */
+  #notBeforeMs = 0;
+
+  constructor(options: AgentSourceOptions) {
+    this.#options = options;
+    const { api, clock, random, log, nodeName, agent } = options;
+    const onNews = () => this.#tellSoon();
+    this.#claims = new ClaimWatch({ api, clock, random, log, nodeName, onNews });
+    this.#pools = this.#informer(IP_POOLS, convertPoolObject, this.#poolLedger);
+    this.#peers = this.#informer(BGP_PEERS, convertPeerObject, this.#peerLedger);
+    this.#nodes = new Informer({
+      api,
+      clock,
+      random,
+      log,
+      resource: NODES,
+      selection: { fieldSelector: `metadata.name=${nodeName}` },
+      convert: convertNode,
+      onChange: onNews,
+      onSynced: onNews,
+    });
+    const onChange = (facts: ReadonlyMap<string, PasswordFact>) => agent.setSecrets(facts);
+    this.#secrets = new AgentSecrets({ api, clock, random, onChange });
+  }
+
+  start(): void {
+    this.#claims.start();
+    for (const informer of this.#informers) informer.start();
+    this.#listen();
+  }
+
+  stop(): void {
+    this.#tellTimer?.cancel();
+    this.#listenTimer?.cancel();
+    this.#claims.stop();
+    for (const informer of this.#informers) informer.stop();
+    this.#secrets.stop();
+  }
+
+  /** everything has been listed once */
+  get hasSynced(): boolean {
+    return this.#claims.hasSynced && this.#informers.every(({ hasSynced }) => hasSynced);
+  }
+
+  /** of what was heard least lately */
+  get lastHeardMs(): number {
+    const heard = this.#informers.map(({ lastHeardMs }) => lastHeardMs);
+    return Math.min(this.#claims.lastHeardMs, ...heard);
+  }
+
+  get #informers(): readonly [
+    Informer<Read<IpPool>>,
+    Informer<Read<BgpPeer>>,
+    Informer<ClusterNode>,
+  ] {
+    return [this.#pools, this.#peers, this.#nodes];
+  }
+
+  #informer<T extends { readonly name: string }>(
+    resource: Resource,
+    convert: (object: KubeObject) => Converted<T>,
+    ledger: ObjectLedger<T>,
+  ): Informer<Read<T>> {
+    const { api, clock, random, log } = this.#options;
+    const onNews = () => this.#tellSoon();
+    return new Informer<Read<T>>({
+      api,
+      clock,
+      random,
+      log,
+      resource,
+      convert: (object) => ({ converted: convert(object), createdMs: createdMsOf(object) }),
+      onChange: (name, now) => {
+        if (now === undefined) ledger.remove(name);
+        else ledger.put(name, now.converted, now.createdMs);
+        onNews();
+      },
+      onSynced: onNews,
+    });
+  }
+
+  #tellSoon(): void {
+    if (this.#tellTimer !== undefined) return;
+    const { clock } = this.#options;
+    const waitMs = Math.max(0, this.#notBeforeMs - clock.now());
+    this.#tellTimer = clock.startTimer(waitMs, () => {
+      this.#tellTimer = undefined;
+      const startMs = clock.now();
+      this.#tell();
+      const endMs = clock.now();
+      this.#notBeforeMs = endMs + (endMs - startMs);
+    });
+  }
+
+  #tell(): void {
+    if (!this.hasSynced) return;
+    const { agent } = this.#options;
+    this.#takeClaims();
+    this.#tellNode();
+    const documents = this.#documents();
+    if (!isSame(this.#told, documents)) {
+      const hasOtherPeers = this.#told?.peers !== documents.peers;
+      this.#told = documents;
+      agent.setDocuments(documents, 'api');
+      if (hasOtherPeers) this.#secrets.apply(documents.peers.map(({ object }) => object));
+    }
+    const observed = this.#claims.observe();
+    if (observed === this.#toldObserved) return;
+    this.#toldObserved = observed;
+    agent.setObservedClaims(observed);
+  }
+
+  #takeClaims(): void {
+    for (const name of this.#claims.takeChanged()) {
+      const claim = this.#claims.items.get(name);
+      if (claim === undefined) this.#claimLedger.remove(name);
+      else this.#claimLedger.put(name, claim.converted, claim.createdMs);
+    }
+  }
+
+  /** a kubelet writes its Node again and again, mostly without a change that matters here */
+  #tellNode(): void {
+    const { agent, nodeName } = this.#options;
+    const node = this.#nodes.get(nodeName);
+    const text = JSON.stringify(node) ?? '';
+    if (text === this.#toldNode) return;
+    this.#toldNode = text;
+    agent.setNodeFacts(node);
+  }
+
+  #documents(): Documents {
+    const { peers, faults } = this.#peersNow();
+    const others = [...this.#poolLedger.faults, ...this.#peerLedger.faults, ...faults];
+    return {
+      peers,
+      pools: this.#poolLedger.goods,
+      claims: this.#claimLedger.goods,
+      faults: [...this.#claimLedger.faults, ...others],
+    };
+  }
+
+  #peersNow(): PeersInForce {
+    const { goods } = this.#peerLedger;
+    if (this.#peersInForce?.of !== goods) {
+      const standing = new Set(this.#peersInForce?.result.peers.map(({ object }) => object));
+      this.#peersInForce = { of: goods, result: withoutTwins(goods, standing) };
+    }
+    return this.#peersInForce.result;
+  }
+
+  #listen(): void {
+    const { clock, agent } = this.#options;
+    this.#listenTimer = clock.startTimer(LISTEN_EVERY_MS, () => this.#listen());
+    // before the first word the saved View has its own age
+    if (this.#told === undefined) return;
+    const nowMs = clock.now();
+    const silentMs = nowMs - this.lastHeardMs;
+    const since = { nowMs: nowMs - silentMs, wallMs: clock.wallTimeMs() - silentMs };
+    agent.setApiSilence(silentMs > SILENT_AFTER_MS ? since : undefined);
+  }
+}
+
+interface Read<T> {
+  readonly converted: Converted<T>;
+  readonly createdMs: number;
+}
+
+function createdMsOf({ metadata }: KubeObject): number {
+  const createdMs = Date.parse(metadata.creationTimestamp ?? '');
+  return Number.isNaN(createdMs) ? 0 : createdMs;
+}
+
+interface PeersInForce {
+  readonly peers: readonly Sourced<BgpPeer>[];
+  readonly faults: readonly DocumentFault[];
+}
+
+/** Of two peers that are one session, who stood before stays. */
+function withoutTwins(
+  peers: readonly Sourced<BgpPeer>[],
+  standing: ReadonlySet<BgpPeer>,
+): PeersInForce {
+  const candidates = peers.map(({ object, createdMs }) => {
+    return { object, createdMs, isStanding: standing.has(object) };
+  });
+  const conflicts = checkPeers(candidates);
+  if (conflicts.length === 0) return { peers, faults: [] };
+  const out = new Set(conflicts.map(({ object }) => object));
+  return {
+    peers: peers.filter(({ object }) => !out.has(object)),
+    faults: conflicts.map(({ object, sentence }) => ({
+      file: API_ORIGIN,
+      subject: `BGPPeer/${object.name}`,
+      sentence,
+      keepsLastGood: false,
+    })),
+  };
+}
+
+/** lists are the same object while nothing in them has changed */
+function isSame(a: Documents | undefined, b: Documents): boolean {
+  return (
+    a !== undefined &&
+    a.peers === b.peers &&
+    a.pools === b.pools &&
+    a.claims === b.claims &&
+    a.faults.length === b.faults.length &&
+    a.faults.every((fault, index) => fault === b.faults[index])
+  );
+}

@@ -1,0 +1,199 @@
+/**
+ * The claims that concern a node, from two filtered watches: those that all nodes announce, and those with this node's label. Pure but
+ * for its own maps.
+ *
+ * A DELETED of a filtered watch says only that the object left that filter. It may be gone, or be in the other one, which has not said so
+ * yet: what is true is known when the other watch has passed that version, or when somebody has asked for the object itself. Until
+ * then its last form stands. And a watch that lags brings back nothing that is known to be over.
+ */
+
+export const CLAIM_FILTERS = ['anycast', 'node'] as const;
+export type ClaimFilter = (typeof CLAIM_FILTERS)[number];
+
+export interface VersionedClaim {
+  readonly name: string;
+  readonly version: bigint;
+  /** it may be announced; false of one that is withdrawn, whose leaving nobody waits for */
+  readonly isActive: boolean;
+  /** which filters it is in, by its labels */
+  readonly filters: readonly ClaimFilter[];
+}
+
+/** What is known of a claim beside the watches; it counts until both have passed its version. */
+type Word<T> =
+  /** nobody can tell yet: what stood before stands, and somebody should ask */
+  | { readonly kind: 'unsure'; readonly version: bigint; readonly claim: T | undefined }
+  /** somebody has asked */
+  | { readonly kind: 'found'; readonly version: bigint; readonly claim: T }
+  | { readonly kind: 'gone'; readonly version: bigint };
+
+interface Side<T> {
+  readonly claims: Map<string, T>;
+  version: bigint;
+  /** how many of them may be announced */
+  active: number;
+}
+
+export class ClaimUnion<T extends VersionedClaim> {
+  readonly #sides: Readonly<Record<ClaimFilter, Side<T>>> = {
+    anycast: { claims: new Map(), version: 0n, active: 0 },
+    node: { claims: new Map(), version: 0n, active: 0 },
+  };
+  readonly #words = new Map<string, Word<T>>();
+  readonly #items = new Map<string, T>();
+  #changed = new Set<string>();
+  #reported = 0n;
+
+  /** by name */
+  get items(): ReadonlyMap<string, T> {
+    return this.#items;
+  }
+
+  /** names whose item has changed since this was asked last */
+  takeChanged(): ReadonlySet<string> {
+    const changed = this.#changed;
+    this.#changed = new Set();
+    return changed;
+  }
+
+  /** names that somebody should ask for, each with what `answer` wants to know */
+  get questions(): ReadonlyMap<string, bigint> {
+    const open = [...this.#words].filter(([, { kind }]) => kind === 'unsure');
+    return new Map(open.map(([name, { version }]) => [name, version]));
+  }
+
+  put(filter: ClaimFilter, claim: T): void {
+    const { name, version } = claim;
+    const side = this.#sides[filter];
+    const before = side.claims.get(name);
+    side.active += Number(claim.isActive) - Number(before?.isActive ?? false);
+    side.claims.set(name, claim);
+    const stands = this.#items.get(name);
+    // whoever was told that everything up to there is done counts on it: older news of a watch that lags opens nothing unasked
+    const isLate = version <= this.#reported && claim.isActive && stands?.isActive !== true;
+    if (isLate) this.#words.set(name, { kind: 'unsure', version: this.#reported, claim: stands });
+    else if (this.#words.get(name)?.kind === 'unsure') this.#words.delete(name);
+    this.#settle(name);
+    this.progress(filter, version);
+  }
+
+  /** It has left the filter, by this version. */
+  remove(filter: ClaimFilter, name: string, version: bigint): void {
+    const side = this.#sides[filter];
+    const before = side.claims.get(name);
+    side.active -= Number(before?.isActive ?? false);
+    side.claims.delete(name);
+    const stands = this.#items.get(name);
+    const isElsewhere = this.#newest(name) !== undefined;
+    const isNews = (this.#words.get(name)?.version ?? 0n) < version;
+    if (stands?.isActive === true && !isElsewhere && isNews) {
+      this.#words.set(name, { kind: 'unsure', version, claim: stands });
+    }
+    this.#settle(name);
+    this.progress(filter, version);
+  }
+
+  /** The watch has passed this version, also where nothing of ours has changed. */
+  progress(filter: ClaimFilter, version: bigint): void {
+    const before = this.#passed;
+    const side = this.#sides[filter];
+    side.version = later(side.version, version);
+    if (this.#passed > before) for (const name of [...this.#words.keys()]) this.#settle(name);
+  }
+
+  /** the version that both watches have passed */
+  get #passed(): bigint {
+    const { anycast, node } = this.#sides;
+    return anycast.version < node.version ? anycast.version : node.version;
+  }
+
+  /** Somebody has asked for the object itself, about this question; undefined: there is none. */
+  answer(name: string, question: bigint, claim: T | undefined): void {
+    const word = this.#words.get(name);
+    if (word?.kind !== 'unsure' || word.version !== question) return;
+    const version = later(word.version, claim?.version ?? 0n);
+    const isOurs = claim !== undefined && claim.filters.length > 0;
+    this.#words.set(name, isOurs ? { kind: 'found', version, claim } : { kind: 'gone', version });
+    this.#settle(name);
+  }
+
+  /**
+   * Up to where everything is known that this node could be announcing. A watch none of whose claims may be announced holds nothing
+   * back: what it still brings is asked about (see `put`).
+   */
+  get observed(): bigint {
+    const sides = CLAIM_FILTERS.map((filter) => this.#sides[filter]);
+    let observed = sides.reduce((most, { version }) => later(most, version), 0n);
+    const limit = (version: bigint) => {
+      if (version < observed) observed = version;
+    };
+    for (const { active, version } of sides) if (active > 0) limit(version);
+    for (const word of this.#words.values()) {
+      if (word.kind === 'found' && word.claim.isActive) limit(word.version);
+      if (word.kind === 'unsure' && word.claim?.isActive === true) limit(word.version - 1n);
+    }
+    return observed;
+  }
+
+  /** somebody was told that `observed` is this far */
+  report(version: bigint): void {
+    this.#reported = later(this.#reported, version);
+  }
+
+  /** which watch holds `observed` back, and where the other one is */
+  get laggard(): { readonly filter: ClaimFilter; readonly version: bigint } | undefined {
+    const { anycast, node } = this.#sides;
+    if (anycast.active > 0 && anycast.version < node.version) {
+      return { filter: 'anycast', version: node.version };
+    }
+    if (node.active > 0 && node.version < anycast.version) {
+      return { filter: 'node', version: anycast.version };
+    }
+    return undefined;
+  }
+
+  versionOf(filter: ClaimFilter): bigint {
+    return this.#sides[filter].version;
+  }
+
+  /** these count as changed */
+  touch(names: Iterable<string>): void {
+    for (const name of names) this.#changed.add(name);
+  }
+
+  claimsIn(filter: ClaimFilter): ReadonlyMap<string, T> {
+    return this.#sides[filter].claims;
+  }
+
+  #settle(name: string): void {
+    const claim = this.#standing(name);
+    if (claim !== this.#items.get(name)) this.#changed.add(name);
+    if (claim === undefined) this.#items.delete(name);
+    else this.#items.set(name, claim);
+  }
+
+  #standing(name: string): T | undefined {
+    const newest = this.#newest(name);
+    const word = this.#words.get(name);
+    if (word === undefined) return newest;
+    if (this.#passed >= word.version) {
+      this.#words.delete(name);
+      return newest;
+    }
+    if (word.kind === 'unsure') return word.claim;
+    if (newest !== undefined && newest.version > word.version) return newest;
+    return word.kind === 'found' ? word.claim : undefined;
+  }
+
+  /** of the forms that the watches have */
+  #newest(name: string): T | undefined {
+    const a = this.#sides.anycast.claims.get(name);
+    const b = this.#sides.node.claims.get(name);
+    if (a === undefined || b === undefined) return a ?? b;
+    return a.version >= b.version ? a : b;
+  }
+}
+
+function later(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}

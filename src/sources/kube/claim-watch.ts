@@ -1,0 +1,197 @@
+/**
+ * Follows the IPClaims that concern one node: two filtered watches, and a GET where they leave open whether a claim has gone or only
+ * changed filters (claim-union.ts has the rule). It tells which names have changed and how far everything is known.
+ */
+
+import type { Clock, Random } from 'bgp-ts';
+import type { Log } from '../../log/log.ts';
+import type { IpClaim } from '../../model/ip-claim.ts';
+import { ANYCAST_LABEL, nodeLabel } from '../../model/names.ts';
+import type { Converted } from '../../model/refusal.ts';
+import { isNotFound, type KubeApi, type KubeObject } from './api.ts';
+import { CLAIM_FILTERS, type ClaimFilter, ClaimUnion, type VersionedClaim } from './claim-union.ts';
+import { convertClaimObject } from './convert-documents.ts';
+import { Informer } from './informer.ts';
+import { DONE, KeyQueue } from './key-queue.ts';
+import { part } from './loose-fields.ts';
+import { versionNumber } from './object-key.ts';
+import { IP_CLAIMS } from './resources.ts';
+
+export interface ClaimObject extends VersionedClaim {
+  readonly converted: Converted<IpClaim>;
+  readonly createdMs: number;
+}
+
+export interface ClaimWatchOptions {
+  readonly api: KubeApi;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly nodeName: string;
+  /** something may have changed: a name, or how far all is known */
+  readonly onNews: () => void;
+}
+
+const ASK_AT_ONCE = 8;
+/** every node sees an anycast claim go at the same moment */
+const SPREAD_MS = 200;
+/** a watch that nothing happens on says where it is once a minute; a small one can be looked through sooner */
+const PROOF_AFTER_MS = { least: 300, most: 1000 };
+const PROOF_AT_MOST = 500;
+
+export class ClaimWatch {
+  readonly #options: ClaimWatchOptions;
+  readonly #informers: Readonly<Record<ClaimFilter, Informer<ClaimObject>>>;
+  readonly #questions: KeyQueue;
+  readonly #proofs: KeyQueue;
+  readonly #abort = new AbortController();
+  #union = new ClaimUnion<ClaimObject>();
+
+  constructor(options: ClaimWatchOptions) {
+    this.#options = options;
+    const { clock, random } = options;
+    this.#informers = { anycast: this.#informer('anycast'), node: this.#informer('node') };
+    this.#questions = new KeyQueue({
+      clock,
+      random,
+      concurrency: ASK_AT_ONCE,
+      work: (name) => this.#ask(name),
+    });
+    this.#proofs = new KeyQueue({ clock, random, concurrency: 1, work: () => this.#prove() });
+  }
+
+  start(): void {
+    for (const filter of CLAIM_FILTERS) this.#informers[filter].start();
+  }
+
+  stop(): void {
+    this.#abort.abort();
+    for (const filter of CLAIM_FILTERS) this.#informers[filter].stop();
+    this.#questions.stop();
+    this.#proofs.stop();
+  }
+
+  get hasSynced(): boolean {
+    return CLAIM_FILTERS.every((filter) => this.#informers[filter].hasSynced);
+  }
+
+  /** of the watch that was heard less lately */
+  get lastHeardMs(): number {
+    return Math.min(...CLAIM_FILTERS.map((filter) => this.#informers[filter].lastHeardMs));
+  }
+
+  get items(): ReadonlyMap<string, ClaimObject> {
+    return this.#union.items;
+  }
+
+  takeChanged(): ReadonlySet<string> {
+    return this.#union.takeChanged();
+  }
+
+  /** Everything up to this version is in `items`, as far as this node could be announcing it. Whoever asks counts on it. */
+  observe(): bigint {
+    const { observed } = this.#union;
+    this.#union.report(observed);
+    if (this.#union.laggard !== undefined) {
+      const { least, most } = PROOF_AFTER_MS;
+      this.#proofs.add('', least + this.#options.random.next() * (most - least));
+    }
+    return observed;
+  }
+
+  #informer(filter: ClaimFilter): Informer<ClaimObject> {
+    const { api, clock, random, log } = this.#options;
+    return new Informer<ClaimObject>({
+      api,
+      clock,
+      random,
+      log,
+      resource: IP_CLAIMS,
+      selection: { labelSelector: this.#selector(filter) },
+      convert: (object) => this.#read(object),
+      onChange: (name, now) => {
+        if (now !== undefined) this.#union.put(filter, now);
+        else this.#union.remove(filter, name, this.#informers[filter].resourceVersion);
+      },
+      onSynced: () => this.#news(filter),
+      onProgress: () => this.#news(filter),
+    });
+  }
+
+  #selector(filter: ClaimFilter): string {
+    return filter === 'anycast' ? ANYCAST_LABEL : nodeLabel(this.#options.nodeName);
+  }
+
+  #read(object: KubeObject): ClaimObject {
+    const { name, resourceVersion, creationTimestamp, labels = {} } = object.metadata;
+    const createdMs = Date.parse(creationTimestamp ?? '');
+    return {
+      name,
+      version: versionNumber(resourceVersion),
+      isActive: part(object, 'spec')['withdrawn'] === undefined,
+      filters: CLAIM_FILTERS.filter((filter) => this.#selector(filter) in labels),
+      converted: convertClaimObject(object),
+      createdMs: Number.isNaN(createdMs) ? 0 : createdMs,
+    };
+  }
+
+  #news(filter: ClaimFilter): void {
+    const { resourceVersion } = this.#informers[filter];
+    if (resourceVersion < this.#union.versionOf(filter)) this.#startOver();
+    this.#union.progress(filter, resourceVersion);
+    for (const name of this.#union.questions.keys()) {
+      const isForAll = this.#union.items.get(name)?.filters.includes('anycast') === true;
+      this.#questions.add(name, isForAll ? this.#options.random.next() * SPREAD_MS : 0);
+    }
+    this.#options.onNews();
+  }
+
+  /** The store was put back from a copy: versions of before say nothing any more. */
+  #startOver(): void {
+    const union = new ClaimUnion<ClaimObject>();
+    for (const filter of CLAIM_FILTERS) {
+      for (const claim of this.#informers[filter].items.values()) union.put(filter, claim);
+    }
+    // whatever was there before may have changed or gone
+    union.touch(this.#union.items.keys());
+    this.#union = union;
+  }
+
+  async #ask(name: string): Promise<typeof DONE> {
+    const question = this.#union.questions.get(name);
+    if (question === undefined) return DONE;
+    const union = this.#union;
+    let found: ClaimObject | undefined;
+    try {
+      const { signal } = this.#abort;
+      found = this.#read(await this.#options.api.get(IP_CLAIMS, name, { signal }));
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+    union.answer(name, question, found);
+    if (!this.#abort.signal.aborted) this.#options.onNews();
+    return DONE;
+  }
+
+  /** Looks through what a silent watch should have: if that is what we have, it has missed nothing up to then. */
+  async #prove(): Promise<typeof DONE> {
+    const union = this.#union;
+    const { laggard } = union;
+    if (laggard === undefined || union.claimsIn(laggard.filter).size > PROOF_AT_MOST) return DONE;
+    const list = await this.#options.api.list(IP_CLAIMS, {
+      labelSelector: this.#selector(laggard.filter),
+      resourceVersion: String(laggard.version),
+      signal: this.#abort.signal,
+    });
+    const known = union.claimsIn(laggard.filter);
+    const isSame =
+      list.items.length === known.size &&
+      list.items.every(({ metadata }) => {
+        return known.get(metadata.name)?.version === versionNumber(metadata.resourceVersion);
+      });
+    if (!isSame || this.#abort.signal.aborted) return DONE;
+    union.progress(laggard.filter, versionNumber(list.resourceVersion));
+    this.#options.onNews();
+    return DONE;
+  }
+}
