@@ -20,6 +20,7 @@ const LAST_LINES_MS = 200;
 
 const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['agent', async () => (await import('./agent.ts')).agentCommand],
+  ['controller', async () => (await import('./controller.ts')).controllerCommand],
   ['router', async () => (await import('./router.ts')).routerCommand],
   ['status', async () => (await import('./status.ts')).statusCommand],
   ['routes', async () => (await import('./routes.ts')).routesCommand],

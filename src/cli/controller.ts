@@ -1,0 +1,179 @@
+/**
+ * `herald controller`: builds the real client of the API, metrics and probes, hands them to the controller, and stops it on a signal.
+ * `startController` is the same without the process around it, for an agent that is its own controller.
+ */
+
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { nodeClock, nodeRandom } from 'bgp-ts';
+import {
+  CONTROLLER_SETTINGS,
+  type ControllerSettingTexts,
+  electionTimes,
+  parseServers,
+} from '../config/controller-settings.ts';
+import { readTable, SettingError } from '../config/read-settings.ts';
+import { Controller } from '../controller/controller.ts';
+import { LOG_LEVELS, type Log } from '../log/log.ts';
+import { createPinoLog } from '../log/pino-log.ts';
+import type { KubeApi } from '../sources/kube/api.ts';
+import { createKubeApi } from '../sources/kube/api-client.ts';
+import { KubeAccessError } from '../sources/kube/find-kubeconfig.ts';
+import { type KubeAccess, loadKubeAccess } from '../sources/kube/kube-access.ts';
+import { type Health, TelemetryServer } from '../telemetry/http.ts';
+import { parseListenAddress } from '../telemetry/listen-address.ts';
+import { type Command, UsageError, type World } from './command.ts';
+import { processFacts } from './process-facts.ts';
+import { settingsHelp } from './settings-help.ts';
+
+const HELP = `usage: herald controller [options]
+
+Gives Services of type LoadBalancer (loadBalancerClass: herald.dev/herald) an address out of an
+IPPool, writes it as an IPClaim, places exclusive claims on nodes, and tells in conditions, events
+and metrics what became of it. It needs no privileges and nothing but the Kubernetes API; agents
+announce the addresses (herald agent).
+
+Run two or more: one leads (Lease herald-system/herald-controller), the others wait with all they
+need to know. One that dies is followed within the lease (15 s), one that is stopped at once. None
+of them ends because the API is away: they go on when it is back.
+
+On SIGTERM or SIGINT it lets writes that are under way end, gives the Lease back and exits 0. A
+second signal ends it at once.
+
+Settings: a flag beats its environment variable, that beats the file of --config (YAML, by the
+names in docs/settings.md). A flag whose value is true or false may stand alone, which means true.
+
+${settingsHelp(CONTROLLER_SETTINGS)}
+  --config FILE             settings from a file (HERALD_CONFIG)
+  --help                    this text
+
+Exit status: 0 stopped by a signal, 2 wrong usage.
+
+Examples
+  herald controller
+  herald controller --kubeconfig ~/.kube/config --default-class --metrics-address 127.0.0.1:9179
+`;
+
+export const controllerCommand: Command = {
+  name: 'controller',
+  summary: 'give Services addresses out of pools, and exclusive addresses a node',
+  help: HELP,
+  isService: true,
+  async run(args, world) {
+    const settings = readControllerSettings(args, world);
+    const identity = identityOf(settings);
+    const level = LOG_LEVELS.find((one) => one === settings.logLevel) ?? 'info';
+    const log = createPinoLog({ level, node: identity, destination: world.stdout });
+    const access = await accessOf(settings, world);
+    const stopped = new Promise<string>((settle) => world.onStopSignal(settle));
+    const { version } = world;
+    log.info('controller.start', { version, pid: world.pid, access: access.origin }, 'starting');
+    const api = createKubeApi(access, { clock: nodeClock, random: nodeRandom, log, version });
+    const running = await startController({ api, settings, identity, log, version });
+    const signal = await stopped;
+    log.info('controller.stop', { signal }, 'stopping');
+    await running.stop();
+    api.close();
+    return 0;
+  },
+};
+
+function readControllerSettings(args: readonly string[], { env }: World): ControllerSettingTexts {
+  try {
+    const readFile = (path: string) => readFileSync(path, 'utf8');
+    const settings = readTable(CONTROLLER_SETTINGS, { args, env, readFile });
+    electionTimes(settings);
+    return settings;
+  } catch (error) {
+    if (error instanceof SettingError) throw new UsageError(error.message);
+    throw error;
+  }
+}
+
+/** two pods of one hostname, or two runs on one machine, are two controllers */
+function identityOf({ identity }: ControllerSettingTexts): string {
+  return `${identity === '' ? hostname() : identity}_${randomUUID()}`;
+}
+
+async function accessOf(settings: ControllerSettingTexts, { env }: World): Promise<KubeAccess> {
+  const { kubeconfig, context, apiServer } = settings;
+  try {
+    return await loadKubeAccess({
+      ...(kubeconfig !== '' && { kubeconfig }),
+      ...(context !== '' && { context }),
+      servers: parseServers(apiServer),
+      env,
+      readFile: (path) => readFileSync(path, 'utf8'),
+      clock: nodeClock,
+    });
+  } catch (error) {
+    if (error instanceof KubeAccessError) throw new UsageError(error.message);
+    throw error;
+  }
+}
+
+export interface ControllerParts {
+  readonly api: KubeApi;
+  readonly settings: ControllerSettingTexts;
+  readonly identity: string;
+  readonly log: Log;
+  readonly version: string;
+}
+
+export interface RunningController {
+  readonly controller: Controller;
+  /** gives the Lease back, and resolves within seconds whatever the API does */
+  stop(): Promise<void>;
+}
+
+export async function startController(parts: ControllerParts): Promise<RunningController> {
+  const { settings, identity, log, version } = parts;
+  // a sub-command that only prints its help need not load it
+  const { ControllerMetrics } = await import('../telemetry/controller-metrics.ts');
+  const { MeteredApi } = await import('../telemetry/metered-api.ts');
+  const metrics = new ControllerMetrics(processFacts('controller', version));
+  const controller = new Controller({
+    api: new MeteredApi(parts.api, metrics.meter),
+    clock: nodeClock,
+    random: nodeRandom,
+    log,
+    identity,
+    ...(settings.leaderElect === 'true' && { election: electionTimes(settings) }),
+    settings: {
+      defaultClass: settings.defaultClass === 'true',
+      maxStaleMs: Number(settings.maxStale) * 1000,
+    },
+    counters: metrics.counters,
+  });
+  metrics.watch(() => controller.facts());
+  const telemetry = new TelemetryServer({
+    metrics: () => metrics.text(),
+    live: () => ({ ok: true, lines: [] }),
+    ready: () => readiness(controller),
+  });
+  const address = parseListenAddress(settings.metricsAddress);
+  const opened = address === undefined ? 0 : await telemetry.start(address);
+  if (typeof opened === 'string') log.error('controller.start', {}, opened);
+  controller.start();
+  return {
+    controller,
+    stop: async () => {
+      await controller.stop();
+      await telemetry.stop();
+    },
+  };
+}
+
+/** The settings of a controller inside another process: those of the environment, and the defaults. */
+export function defaultControllerSettings({ env }: Pick<World, 'env'>): ControllerSettingTexts {
+  const { HERALD_CONFIG: _, ...own } = env;
+  return readTable(CONTROLLER_SETTINGS, { args: [], env: own, readFile: () => '' });
+}
+
+/** A standby is ready: it could lead this moment. */
+function readiness(controller: Controller): Health {
+  const { unsynced, isLeading } = controller;
+  if (unsynced.length === 0) return { ok: true, lines: [isLeading ? 'leading' : 'standby'] };
+  return { ok: false, lines: [`not listed yet: ${unsynced.join(', ')}`] };
+}

@@ -1,0 +1,140 @@
+/**
+ * The controller: caches that are always warm, an election, and the loops of whoever leads. A term begins when we lead and everything
+ * has been listed; it ends with the Lease, and its guard with it, so nothing of an old term writes in a new one. Losing the API ends
+ * nothing: watches and the election go on by themselves when it is back.
+ */
+
+import type { Clock, Random } from 'bgp-ts';
+import type { Log } from '../log/log.ts';
+import { CONTROLLER_LEASE, NAMESPACE } from '../model/names.ts';
+import type { KubeApi } from '../sources/kube/api.ts';
+import { ControllerCaches } from './caches.ts';
+import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
+import { Election } from './election.ts';
+import type { ElectionTimes } from './election-rules.ts';
+import { EventRecorder } from './events.ts';
+import { type ControllerFacts, controllerFacts } from './facts.ts';
+import { type ControllerLoop, createLoops, type LoopContext, type LoopSettings } from './loops.ts';
+import { ALWAYS, WriteGuard, type WriteRight } from './write-guard.ts';
+
+export interface ControllerOptions {
+  readonly api: KubeApi;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** of this process alone */
+  readonly identity: string;
+  /** absent: no election, this one leads from the start */
+  readonly election?: ElectionTimes;
+  readonly settings: LoopSettings;
+  readonly counters?: ControllerCounters;
+  /** other ones in tests */
+  readonly loops?: (context: LoopContext) => readonly ControllerLoop[];
+}
+
+interface Term {
+  readonly guard: WriteGuard;
+  readonly events: EventRecorder;
+  readonly loops: readonly ControllerLoop[];
+}
+
+/** how long writes that are under way are waited for at a stop: a Lease that is given back late is no use to anybody */
+const SETTLE_MS = 3000;
+
+export class Controller {
+  readonly #options: ControllerOptions;
+  readonly #caches: ControllerCaches;
+  readonly #election: Election | undefined;
+  #term: Term | undefined;
+  #mayLead = false;
+
+  constructor(options: ControllerOptions) {
+    const { api, clock, random, log, identity, election: times } = options;
+    this.#options = options;
+    this.#caches = new ControllerCaches({ api, clock, random, log });
+    if (times === undefined) return;
+    const onLead = () => this.#lead();
+    const onLost = () => this.#follow();
+    this.#election = new Election({ ...options, identity, times, onLead, onLost });
+    this.#caches.subscribe('leases', (key) => {
+      if (key === `${NAMESPACE}/${CONTROLLER_LEASE}`) this.#election?.kick();
+    });
+  }
+
+  /** it holds the Lease (or needs none), and its loops run */
+  get isLeading(): boolean {
+    return this.#term !== undefined && (this.#election?.isLeading ?? true);
+  }
+
+  /** what has not been listed yet: a standby is ready too, as soon as there is nothing */
+  get unsynced(): readonly string[] {
+    return this.#caches.unsynced;
+  }
+
+  facts(): ControllerFacts {
+    return controllerFacts(this.#caches, this.isLeading);
+  }
+
+  start(): void {
+    this.#caches.start();
+    this.#caches.whenSynced(() => this.#begin());
+    if (this.#election === undefined) this.#lead();
+    else this.#election.start();
+  }
+
+  /** Lets writes that are under way come to their end, within bounds, and gives the Lease back. */
+  async stop(): Promise<void> {
+    this.#mayLead = false;
+    await this.#end();
+    await this.#election?.stop();
+    this.#caches.stop();
+  }
+
+  #lead(): void {
+    this.#mayLead = true;
+    this.#begin();
+  }
+
+  #follow(): void {
+    this.#mayLead = false;
+    void this.#end();
+  }
+
+  #begin(): void {
+    if (!this.#mayLead || this.#term !== undefined || !this.#caches.hasSynced) return;
+    const {
+      api,
+      clock,
+      log,
+      identity,
+      counters = NO_COUNTERS,
+      loops = createLoops,
+    } = this.#options;
+    const guard = new WriteGuard(api, this.#right(), clock);
+    const events = new EventRecorder({
+      api: guard,
+      clock,
+      log,
+      instance: identity,
+      onDropped: (why) => counters.eventDropped(why),
+    });
+    const context = { ...this.#options, api: guard, caches: this.#caches, events, counters };
+    this.#term = { guard, events, loops: loops(context) };
+    for (const loop of this.#term.loops) loop.start();
+    log.info('controller.start', { identity }, 'the loops run');
+  }
+
+  async #end(): Promise<void> {
+    const term = this.#term;
+    if (term === undefined) return;
+    this.#term = undefined;
+    for (const loop of term.loops) loop.stop();
+    term.events.stop();
+    await term.guard.close(SETTLE_MS);
+    this.#options.log.info('controller.stop', {}, 'the loops have ended');
+  }
+
+  #right(): WriteRight {
+    return this.#election ?? ALWAYS;
+  }
+}
