@@ -8,7 +8,7 @@ const LONGEST = 32 * 1024 * 1024;
 const LINE_END = 0x0a;
 
 export class WatchLines {
-  readonly #decoder = new TextDecoder();
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   #waiting: Uint8Array[] = [];
   #waitingBytes = 0;
 
