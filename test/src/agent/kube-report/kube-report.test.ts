@@ -1,0 +1,269 @@
+/** The report of a real agent, its API in memory and its clock turned by hand: what steps down, what is told, and when. */
+
+import { Speaker } from 'bgp-ts';
+import { expect } from 'chai';
+import { MemoryNetwork } from '../../../../protocol/io/memory-transport.ts';
+import { Agent } from '../../../../src/agent/agent.ts';
+import { type KubeReport, startKubeReport } from '../../../../src/agent/kube-report/kube-report.ts';
+import { MemoryAddressTable, MemoryHost } from '../../../../src/linux/memory-address-table.ts';
+import { SILENT_LOG } from '../../../../src/log/log.ts';
+import type { ClusterNode } from '../../../../src/model/cluster-node.ts';
+import type { Documents } from '../../../../src/model/documents.ts';
+import type { IpClaim } from '../../../../src/model/ip-claim.ts';
+import { DEFAULT_PLACEMENT, type IpPool } from '../../../../src/model/ip-pool.ts';
+import { ApiUnreachable } from '../../../../src/sources/kube/api.ts';
+import { convertIpNode } from '../../../../src/sources/kube/convert-ip-node.ts';
+import { IP_CLAIMS, IP_NODES, LEASES } from '../../../../src/sources/kube/resources.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { MemoryKubeApi } from '../../../support/memory-kube-api.ts';
+import { SeededRandom } from '../../../support/seeded-random.ts';
+import { address, claim, documents, peer, pool, VIP } from '../scenery.ts';
+import { pass } from './passing.ts';
+
+const LABEL = 'node.herald.dev/n1';
+const EXCLUSIVE = pool({ placement: { ...DEFAULT_PLACEMENT, mode: 'exclusive' } });
+const NODE: ClusterNode = {
+  name: 'n1',
+  uid: 'uid-n1',
+  labels: {},
+  taints: [],
+  isUnschedulable: false,
+  isBeingDeleted: false,
+  ready: 'true',
+  addresses: [],
+};
+
+class Scene {
+  readonly clock: ManualClock;
+  readonly api: MemoryKubeApi;
+  readonly agent: Agent;
+  readonly report: KubeReport;
+
+  constructor(instance = 'instance-1', of?: Scene) {
+    const clock = of?.clock ?? new ManualClock();
+    const api = of?.api ?? new MemoryKubeApi();
+    this.clock = clock;
+    this.api = api;
+    const random = new SeededRandom(5);
+    const transport = new MemoryNetwork({ clock, random }).host(address('192.0.2.10'));
+    this.agent = new Agent({
+      clock,
+      random,
+      speaker: new Speaker({ clock, random, transport, interfaceAddresses: () => undefined }),
+      listen: () => undefined,
+      addresses: new MemoryAddressTable({ host: new MemoryHost() }),
+      probe: () => Promise.resolve({ ok: true, detail: '' }),
+      readPassword: () => '',
+      store: { load: () => undefined, save: () => undefined },
+      log: SILENT_LOG,
+      node: { name: 'n1', labels: {} },
+      asn: 64512,
+      routerId: 1,
+      isRouterIdFixed: true,
+      joinCheck: 'none',
+      maxStaleMs: 1e9,
+      source: 'kube',
+      sources: ['api'],
+      version: 'test',
+      pid: 1,
+    });
+    this.report = startKubeReport({
+      api,
+      agent: this.agent,
+      clock,
+      random,
+      log: SILENT_LOG,
+      node: 'n1',
+      instance,
+    });
+    this.agent.start();
+    this.agent.setNodeFacts(NODE);
+  }
+
+  /** what the API has, and what the agent has heard of it */
+  place(level: string | undefined, pools: readonly IpPool[] = [EXCLUSIVE]): void {
+    this.write(level);
+    this.hear(level, pools);
+  }
+
+  write(level: string | undefined): void {
+    const labels = level === undefined ? {} : { [LABEL]: level };
+    this.api.put(IP_CLAIMS, { metadata: { name: VIP, labels } });
+  }
+
+  hear(level: string | undefined, pools: readonly IpPool[] = [EXCLUSIVE]): void {
+    const claims = level === undefined ? [] : [claim({ node: 'n1', labels: { [LABEL]: level } })];
+    this.set(claims, pools);
+  }
+
+  set(claims: readonly IpClaim[], pools: readonly IpPool[]): void {
+    const plain = documents({ peers: [peer()], pools, claims });
+    const all: Documents = {
+      ...plain,
+      peers: plain.peers.map((one) => ({ ...one, source: 'api' })),
+      pools: plain.pools.map((one) => ({ ...one, source: 'api' })),
+      claims: plain.claims.map((one) => ({ ...one, source: 'api' })),
+    };
+    this.agent.setDocuments(all, 'api');
+    this.agent.setObservedClaims(BigInt(this.api.version));
+  }
+
+  cut(): void {
+    const error = new ApiUnreachable('refused', undefined);
+    this.api.fault = () => ({ kind: 'before', error });
+  }
+
+  get prepend(): number | undefined {
+    const [decision] = this.agent.decided.claims;
+    const route = decision?.peers[0]?.route;
+    return route === undefined ? undefined : (route.attributes.prepend ?? 0);
+  }
+
+  get status() {
+    const found = this.api.object(IP_NODES, 'n1');
+    return found === undefined ? undefined : convertIpNode(found)?.status;
+  }
+}
+
+describe('the report of an agent', () => {
+  it('an exclusive claim begins one step down and goes up when the Lease is held', async () => {
+    const scene = new Scene();
+    scene.place('0');
+    await pass(scene.clock, 1000);
+    expect(scene.prepend).to.equal(3);
+    await pass(scene.clock, 12_000);
+    expect(scene.prepend).to.equal(0);
+    expect(scene.report.health.lease?.isFenced).to.equal(false);
+    expect(scene.status?.levels).to.deep.equal([{ address: VIP, level: 0 }]);
+    await pass(scene.clock, 100_000);
+    // a server takes away what is not applied any more, the one in memory does not
+    const last = scene.api.calls.findLast(({ subresource }) => subresource === 'status');
+    expect(last?.body, 'as it should be, and told no more').to.not.have.nested.property(
+      'status.levels',
+    );
+  });
+
+  it('has no Lease where no exclusive claim can come', async () => {
+    const scene = new Scene();
+    scene.set([claim({ labels: { 'herald.dev/anycast': '' } })], [pool()]);
+    await pass(scene.clock, 20_000);
+    expect(scene.prepend).to.equal(0);
+    expect(scene.api.all(LEASES)).to.have.length(0);
+    expect(scene.report.health.lease).to.equal(undefined);
+  });
+
+  it('has one where a pool may place one here, and none where its nodeSelector says otherwise', async () => {
+    const elsewhere = { ...EXCLUSIVE.placement, nodeSelector: { matchLabels: { zone: 'b' } } };
+    const scene = new Scene();
+    scene.set([], [{ ...EXCLUSIVE, placement: elsewhere }]);
+    await pass(scene.clock, 10_000);
+    expect(scene.api.all(LEASES)).to.have.length(0);
+    scene.set([], [EXCLUSIVE]);
+    await pass(scene.clock, 1000);
+    expect(scene.api.all(LEASES)).to.have.length(1);
+  });
+
+  it('steps down when the API is cut off, and never comes back to what was given away meanwhile (H1)', async () => {
+    const scene = new Scene();
+    scene.place('0');
+    await pass(scene.clock, 15_000);
+    scene.cut();
+    await pass(scene.clock, 13_000);
+    expect(scene.prepend).to.equal(3);
+    // the controller has moved it; the watch has not said so yet
+    scene.write(undefined);
+    scene.api.fault = undefined;
+    for (let second = 0; second < 30; second += 1) {
+      await pass(scene.clock, 1000);
+      expect(scene.prepend, `${second} s after the API is back`).to.equal(3);
+    }
+    scene.hear(undefined);
+    await pass(scene.clock, 30_000);
+    expect(scene.prepend).to.equal(undefined);
+    expect(scene.report.health.lease?.isFenced).to.equal(false);
+  });
+
+  it('comes back up where nobody has touched its claim', async () => {
+    const scene = new Scene();
+    scene.place('0');
+    await pass(scene.clock, 15_000);
+    scene.cut();
+    await pass(scene.clock, 13_000);
+    expect(scene.prepend).to.equal(3);
+    scene.api.fault = undefined;
+    await pass(scene.clock, 15_000);
+    expect(scene.prepend).to.equal(0);
+  });
+
+  it('a frozen process decides nothing at its old level: documents that come first find it down', async () => {
+    const scene = new Scene();
+    scene.place('0');
+    await pass(scene.clock, 15_000);
+    // 20 s in which no timer ran: the clock is ahead of all of them
+    const before = scene.clock.now.bind(scene.clock);
+    scene.clock.now = () => before() + 20_000;
+    scene.place('0');
+    expect(scene.prepend).to.equal(3);
+  });
+
+  it('answers the move of an exclusive claim within half a second', async () => {
+    const scene = new Scene();
+    scene.place('0');
+    await pass(scene.clock, 15_000);
+    scene.place('1');
+    await pass(scene.clock, 500);
+    expect(scene.status?.levels).to.deep.equal([{ address: VIP, level: 1 }]);
+    scene.place(undefined, [{ ...EXCLUSIVE, drain: { on: [], waitSeconds: 0 } }]);
+    await pass(scene.clock, 500);
+    expect(scene.prepend).to.equal(undefined);
+  });
+
+  it('answers the release of an address when its route has gone', async () => {
+    const scene = new Scene();
+    const labels = { 'herald.dev/anycast': '' };
+    const service = { namespace: 'default', name: 'web' };
+    scene.set([claim({ labels, services: [service] })], [pool()]);
+    await pass(scene.clock, 5000);
+    expect(scene.status?.routes).to.equal(1);
+    const { observedClaims: before } = scene.status ?? {};
+    scene.write(undefined);
+    scene.set([claim({ labels, services: [], withdrawn: { reason: 'released' } })], [pool()]);
+    await pass(scene.clock, 1500);
+    expect(scene.status?.observedClaims).to.equal(String(scene.api.version - 1));
+    expect(scene.status?.observedClaims).to.not.equal(before);
+    expect(scene.status?.routes).to.equal(0);
+  });
+
+  it('a second machine with the name of this node announces nothing of the API and says why', async () => {
+    const first = new Scene();
+    first.place('0');
+    await pass(first.clock, 15_000);
+    const second = new Scene('instance-2', first);
+    second.hear('0');
+    await pass(first.clock, 60_000);
+    expect(second.prepend).to.equal(undefined);
+    expect(second.agent.status().joined.sentence).to.match(/two machines go by the name n1/);
+    expect(first.prepend).to.equal(0);
+    expect(first.status?.joined?.open).to.equal(true);
+  });
+
+  it('says at its end that nothing is announced, and gives the Lease back after that', async () => {
+    const scene = new Scene();
+    scene.place('0');
+    await pass(scene.clock, 15_000);
+    const stopping = scene.agent.stop('SIGTERM');
+    await pass(scene.clock, 300);
+    expect(scene.status?.draining?.reason).to.match(/SIGTERM/);
+    await pass(scene.clock, 15_000);
+    await stopping;
+    expect(scene.api.object(LEASES, 'herald-system/node-n1')?.['spec']).to.include({
+      holderIdentity: 'n1/instance-1',
+    });
+    await scene.report.stop('away');
+    expect(scene.status?.joined).to.include({ open: false });
+    expect(scene.api.object(LEASES, 'herald-system/node-n1')?.['spec']).to.include({
+      holderIdentity: '',
+    });
+    expect(scene.clock.pendingTimers).to.equal(0);
+  });
+});
