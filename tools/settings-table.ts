@@ -49,7 +49,8 @@ export function settingsTable(): string {
 function table(settings: SettingsTable): string {
   const rows = Object.entries(settings).map(([name, row]) => {
     const fallback = row.default === '' ? '' : `\`${row.default}\``;
-    const flag = `\`--${row.flag} ${row.metavar.replaceAll('|', '\\|')}\``;
+    const value = row.metavar.replaceAll('|', '\\|');
+    const flag = `\`--${row.flag}${row.bare === undefined ? ` ${value}` : `[=${value}]`}\``;
     return `| ${flag} | \`${environmentName(row)}\` | \`${name}\` | ${fallback} | ${row.doc} |\n`;
   });
   return HEAD + rows.join('');

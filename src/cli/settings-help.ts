@@ -10,7 +10,7 @@ export function settingsHelp(settings: Readonly<Record<string, SettingRow>>): st
     .map((row) => {
       const fallback = row.default === '' ? '' : ` (default ${row.default})`;
       const [first = '', ...rest] = wrap(`${row.doc}${fallback}`);
-      const head = `  --${row.flag} ${row.metavar}`;
+      const head = `  --${row.flag}${row.bare === undefined ? ` ${row.metavar}` : `[=${row.metavar}]`}`;
       const lines =
         head.length < FLAG_WIDTH + 2
           ? [head.padEnd(FLAG_WIDTH + 2) + first]
