@@ -92,7 +92,7 @@ describe('the writer of an IPNode', () => {
   it('a fact waits for others for two seconds, an answer to a move 200 ms, one to a release 1 s', async () => {
     const scene = new Scene();
     await pass(scene.clock, 10_000);
-    scene.set({ draining: { reason: 'by hand', since: '2026-01-01T00:00:05.000Z' } });
+    scene.set({ joined: { ...FACTS.joined, sentence: 'Ready again' } });
     await pass(scene.clock, 1400);
     expect(scene.writes).to.equal(1);
     await pass(scene.clock, 1300);

@@ -16,6 +16,7 @@ describe('how urgent a write of the IPNode is', () => {
   it('the first, and an answer to a move, are the most urgent', () => {
     expect(urgencyOf(undefined, written)).to.equal('move');
     expect(urgency({ levels: [{ address: '192.0.2.7', level: 1 }] })).to.equal('move');
+    expect(urgency({ draining: { reason: 'SIGTERM', since: '' } })).to.equal('move');
   });
 
   it('the answer to a release is awaited; one that was given is not given again', () => {
@@ -30,7 +31,7 @@ describe('how urgent a write of the IPNode is', () => {
     );
     const counted = tor === undefined ? [] : [{ ...tor, routesReceived: 2, routesSent: 9 }];
     expect(urgency({ sessions: counted, routes: 9 })).to.equal('count');
-    expect(urgency({ draining: { reason: 'by hand', since: '' } })).to.equal('fact');
+    expect(urgency({ refusedMore: 1 })).to.equal('fact');
   });
 
   it('nothing new is nothing', () => {
