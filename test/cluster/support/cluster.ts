@@ -5,7 +5,7 @@
  * between tests. One cluster serves a whole test file: start it in `before`, stop it in `after`.
  */
 
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { KubeObject } from '../../../src/sources/kube/api.ts';
@@ -62,6 +62,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const { servers: count = 1, say = sayOnStderr } = options;
   const program = (await kubernetesPrograms(['kube-apiserver'], say)).get('kube-apiserver');
   if (program === undefined) throw new Error('kube-apiserver cannot be had');
+  removeLeftOvers();
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), `herald-cluster-${process.pid}-`));
   const place = { folder, outlives: options.outlives === true };
   const keys = join(folder, 'pki');
@@ -306,6 +307,16 @@ export class Cluster {
 }
 
 const clusters = new Set<Cluster>();
+const ownedFolder = /^herald-cluster-(\d+)-\w+$/;
+
+/** Files of runs that were killed; their servers died with them. */
+function removeLeftOvers(): void {
+  for (const name of readdirSync(tmpdir())) {
+    const owner = ownedFolder.exec(name)?.[1];
+    if (owner === undefined || existsSync(`/proc/${owner}`)) continue;
+    rmSync(join(tmpdir(), name), { recursive: true, force: true });
+  }
+}
 
 function endWithProcess(cluster: Cluster): void {
   if (clusters.size === 0) {
