@@ -1,0 +1,172 @@
+/**
+ * How an exclusive claim comes to the node that shall hold it: one write at a time, each decided from the object and the nodes'
+ * answers alone, so a controller that starts in the middle of a move goes on with it. Pure.
+ *
+ * Each node with a part in the claim has a label whose value is its level of preference. In an orderly move the old holder steps down
+ * and says so; the new one steps up and says so; the old one leaves. At every moment the levels of all nodes that can be heard by a
+ * router are different from each other, and nobody leaves before another is there: never two paths of equal preference, never none.
+ *
+ * A leaving holder stands two steps down, not one: one step down is where a holder goes by itself when it is cut off from the API, and
+ * the new holder may be cut off before it has answered, or an old one may still be.
+ */
+
+import { nodeLabel, type PreferenceLevel } from '../model/names.ts';
+
+export interface MoveView {
+  /** spec.node */
+  readonly node?: string;
+  /** of each node label on the claim, by the label's key */
+  readonly levels: ReadonlyMap<string, PreferenceLevel>;
+  /** who shall hold it; absent: nobody can, and it stays as it is */
+  readonly target?: string;
+  readonly partOf: (label: string) => Part;
+  /** levels of nodes whose label was taken away and that have not yet said that they announce the claim no more */
+  readonly lingering: ReadonlySet<PreferenceLevel>;
+  /** levels at which nodes that were cut off, and lost their labels, may still stand */
+  readonly haunted: ReadonlySet<PreferenceLevel>;
+  /** false: no node announces it now (it is withdrawn), so nobody is waited for */
+  readonly isAnnounced: boolean;
+  /** the nodes have had enough time to answer to the claim as it stands */
+  readonly isOverdue: boolean;
+}
+
+/** A node that has a label on the claim. */
+export interface Part {
+  /** it is dead, or nobody can reach anything through it: it is not waited for */
+  readonly isGone: boolean;
+  /** what it announces since it knows the claim as it stands; absent: it has not said */
+  readonly answer?: PreferenceLevel | 'nothing';
+  /** what it has said last, however long ago */
+  readonly said?: PreferenceLevel;
+}
+
+export type MoveStep =
+  | { readonly kind: 'settled' }
+  | { readonly kind: 'wait'; readonly sentence: string }
+  /** the target has the claim, does not announce it, and its time is over: choose another if there is one */
+  | { readonly kind: 'unanswered'; readonly sentence: string }
+  | { readonly kind: 'write'; readonly write: MoveWrite };
+
+export interface MoveWrite {
+  /** spec.node; absent: as it is */
+  readonly node?: string;
+  /** null takes a label away */
+  readonly labels: Readonly<Record<string, string | null>>;
+  readonly sentence: string;
+}
+
+/** where a leaving holder goes, in this order, if it is free */
+export const LEAVING_LEVELS: readonly PreferenceLevel[] = [2, 1];
+
+const LINGERING: MoveStep = {
+  kind: 'wait',
+  sentence: 'one that had it before has not said yet that it has left',
+};
+
+interface Other extends Part {
+  readonly label: string;
+  readonly level: PreferenceLevel;
+}
+
+export function moveStep(view: MoveView): MoveStep {
+  const { target, levels } = view;
+  if (target === undefined) return { kind: 'settled' };
+  const own = nodeLabel(target);
+  const others = [...levels]
+    .filter(([label]) => label !== own)
+    .map(([label, level]): Other => ({ label, level, ...view.partOf(label) }));
+  const heard = view.isAnnounced ? others.filter(({ isGone }) => !isGone) : [];
+  if (heard.length === 0) return straight(view, target, others);
+  return levels.get(own) === 0
+    ? finish(view, { target, others, heard })
+    : takeOver(view, { target, others, heard });
+}
+
+interface Scene {
+  readonly target: string;
+  readonly others: readonly Other[];
+  /** those of the others that a router may hear */
+  readonly heard: readonly Other[];
+}
+
+/** Nobody else can be heard: one write does it all. */
+function straight(view: MoveView, target: string, others: readonly Other[]): MoveStep {
+  const isDone = view.levels.get(nodeLabel(target)) === 0 && view.node === target;
+  if (isDone && others.length === 0) return { kind: 'settled' };
+  if (!isDone && isHeld(view)) return LINGERING;
+  const sentence = isDone ? 'those that are gone lose their labels' : `${target} holds it`;
+  return write(sentence, { ...removed(others), [nodeLabel(target)]: '0' }, target);
+}
+
+/** One that was told to hold it and then to leave may still be on its way. */
+function isHeld({ lingering, isAnnounced, isOverdue }: MoveView): boolean {
+  return lingering.has(0) && isAnnounced && !isOverdue;
+}
+
+/** The target has been told to hold it: the others leave once it does. */
+function finish(view: MoveView, scene: Scene): MoveStep {
+  const { target, others, heard } = scene;
+  const rival = heard.find(({ level }) => level === 0);
+  if (rival !== undefined) return stepDown(view, rival, scene);
+  if (view.partOf(nodeLabel(target)).answer === 0) {
+    return write(`${target} holds it, the others leave`, removed(others), target);
+  }
+  if (view.node !== target) return write(`${target} holds it`, {}, target);
+  const sentence = `${target} has not said yet that it announces it`;
+  return view.isOverdue ? { kind: 'unanswered', sentence } : { kind: 'wait', sentence };
+}
+
+/** Somebody else has been told to hold it, or has announced it last: it steps down first. */
+function takeOver(view: MoveView, scene: Scene): MoveStep {
+  const { target, others, heard } = scene;
+  const holder = heard.find(({ level }) => level === 0);
+  if (holder !== undefined) return stepDown(view, holder, scene);
+  const unheard = heard.find(({ answer, level }) => answer !== level && answer !== 'nothing');
+  if (unheard !== undefined && !view.isOverdue) {
+    return { kind: 'wait', sentence: `${unheard.label} has not said yet that it has stepped down` };
+  }
+  if (isHeld(view)) return LINGERING;
+  const gone = others.filter(({ isGone }) => isGone);
+  return write(`${target} steps up`, { ...removed(gone), [nodeLabel(target)]: '0' }, target);
+}
+
+/** The holder leaves its level to another: it steps down, or leaves at once where there is no room and another is there. */
+function stepDown(view: MoveView, holder: Other, { target, others, heard }: Scene): MoveStep {
+  if (view.lingering.size > 0 && !view.isOverdue) return LINGERING;
+  const rest = heard.filter((other) => other !== holder);
+  const gone = others.filter(({ isGone }) => isGone);
+  const own = view.levels.get(nodeLabel(target));
+  const taken = new Set([...rest.map(({ level }) => level), own]);
+  const haunted = new Set([...view.haunted, ...gone.map(cutOffLevel)]);
+  const free = LEAVING_LEVELS.filter((level) => !taken.has(level));
+  const level = free.find((each) => !haunted.has(each));
+  if (level !== undefined) {
+    return write(`${holder.label} steps down`, { [holder.label]: String(level) });
+  }
+  if (rest.some((other) => other.level > 0 && other.level === other.answer)) {
+    return write(`${holder.label} leaves`, { [holder.label]: null });
+  }
+  const [next] = free;
+  if (next === undefined) return { kind: 'wait', sentence: 'no level of preference is free yet' };
+  return write(`${holder.label} steps down`, { [holder.label]: String(next) });
+}
+
+/**
+ * Where a node may stand that was cut off before it lost its label: where it last said that it is, but a holder has stepped down by
+ * itself.
+ */
+export function cutOffLevel({ said }: Pick<Part, 'said'>): PreferenceLevel {
+  return said === 2 ? 2 : 1;
+}
+
+function removed(others: readonly Other[]): Record<string, null> {
+  return Object.fromEntries(others.map(({ label }) => [label, null]));
+}
+
+function write(
+  sentence: string,
+  labels: Readonly<Record<string, string | null>>,
+  node?: string,
+): MoveStep {
+  return { kind: 'write', write: { ...(node !== undefined && { node }), labels, sentence } };
+}

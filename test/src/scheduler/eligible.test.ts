@@ -1,0 +1,206 @@
+import { expect } from 'chai';
+import type { ClusterNode } from '../../../src/model/cluster-node.ts';
+import type { IpNode, IpNodeStatus } from '../../../src/model/ip-node.ts';
+import { DEFAULT_PLACEMENT } from '../../../src/model/ip-pool.ts';
+import { EXCLUDE_LABEL } from '../../../src/model/names.ts';
+import {
+  type ClaimDemand,
+  groupOf,
+  type NodeFacts,
+  standing,
+  whyNobody,
+} from '../../../src/scheduler/eligible.ts';
+
+const DEMAND: ClaimDemand = {
+  placement: { ...DEFAULT_PLACEMENT, mode: 'exclusive' },
+  drainOn: ['stop', 'exclude-label'],
+  ignoreExcludeLabel: false,
+  notReady: 'keep',
+  isForService: true,
+};
+const SINCE = '2026-01-01T00:00:00Z';
+const SESSION = { peer: 'tor', address: '192.0.2.1', state: 'Established' } as const;
+const DOWN = { ...SESSION, state: 'Active' } as const;
+const STATUS: IpNodeStatus = {
+  joined: { open: true, reason: 'Ready', message: 'it has joined', since: SINCE },
+  sessions: [SESSION],
+};
+
+const ipNode = (status: IpNodeStatus): IpNode => ({
+  name: 'a',
+  uid: 'u',
+  resourceVersion: '1',
+  status,
+});
+const node = (more: Partial<ClusterNode> = {}): ClusterNode => ({
+  name: 'a',
+  uid: 'u',
+  labels: {},
+  taints: [],
+  isUnschedulable: false,
+  isBeingDeleted: false,
+  ready: 'true',
+  addresses: [],
+  ...more,
+});
+const facts = (more: Partial<NodeFacts> = {}): NodeFacts => ({
+  name: 'a',
+  life: 'alive',
+  node: node(),
+  ipNode: ipNode(STATUS),
+  cutMs: 0,
+  ...more,
+});
+const { node: _, ...noNode } = facts();
+const { ipNode: __, ...noIpNode } = facts();
+const taint = (key: string) => [{ key, effect: 'NoExecute' }];
+
+interface Row {
+  readonly what: string;
+  readonly facts: NodeFacts;
+  readonly demand?: Partial<ClaimDemand>;
+  readonly kind: string;
+  readonly sentence?: string;
+}
+
+const ROWS: readonly Row[] = [
+  { what: 'alive, joined, with a session', facts: facts(), kind: 'eligible' },
+  { what: 'not proven alive yet', facts: facts({ life: 'unproven' }), kind: 'keeps' },
+  { what: 'unheard with most others', facts: facts({ life: 'unheard' }), kind: 'keeps' },
+  { what: 'dead', facts: facts({ life: 'dead' }), kind: 'gone', sentence: 'renew its Lease' },
+  { what: 'stopped', facts: facts({ life: 'released' }), kind: 'gone', sentence: 'has stopped' },
+  { what: 'without a Node', facts: noNode, kind: 'leaves', sentence: 'Node is gone' },
+  {
+    what: 'whose Node is being deleted',
+    facts: facts({ node: node({ isBeingDeleted: true }) }),
+    kind: 'leaves',
+  },
+  {
+    what: 'out of service',
+    facts: facts({ node: node({ taints: taint('node.kubernetes.io/out-of-service') }) }),
+    kind: 'leaves',
+  },
+  { what: 'whose IPNode was deleted', facts: noIpNode, kind: 'keeps' },
+  { what: 'that has not reported', facts: facts({ ipNode: ipNode({}) }), kind: 'keeps' },
+  {
+    what: 'that has not joined',
+    facts: facts({
+      ipNode: ipNode({
+        ...STATUS,
+        joined: { open: false, reason: 'NotReady', message: 'never ready', since: SINCE },
+      }),
+    }),
+    kind: 'leaves',
+    sentence: 'never ready',
+  },
+  {
+    what: 'that drains',
+    facts: facts({ ipNode: ipNode({ ...STATUS, draining: { reason: 'by hand', since: SINCE } }) }),
+    kind: 'leaves',
+    sentence: 'by hand',
+  },
+  {
+    what: 'without sessions for a moment',
+    facts: facts({ ipNode: ipNode({ ...STATUS, sessions: [DOWN] }), cutMs: 2999 }),
+    kind: 'keeps',
+  },
+  {
+    what: 'without sessions (uplink cut)',
+    facts: facts({ ipNode: ipNode({ ...STATUS, sessions: [DOWN] }), cutMs: 3000 }),
+    kind: 'gone',
+    sentence: 'BGP sessions',
+  },
+  {
+    what: 'with one session of two',
+    facts: facts({ ipNode: ipNode({ ...STATUS, sessions: [DOWN, SESSION] }) }),
+    kind: 'eligible',
+  },
+  {
+    what: 'with the exclude label',
+    facts: facts({ node: node({ labels: { [EXCLUDE_LABEL]: '' } }) }),
+    kind: 'leaves',
+    sentence: EXCLUDE_LABEL,
+  },
+  {
+    what: 'with the exclude label, for a claim made by hand',
+    facts: facts({ node: node({ labels: { [EXCLUDE_LABEL]: '' } }) }),
+    demand: { isForService: false },
+    kind: 'eligible',
+  },
+  {
+    what: 'with the exclude label that the pool ignores',
+    facts: facts({ node: node({ labels: { [EXCLUDE_LABEL]: '' } }) }),
+    demand: { ignoreExcludeLabel: true },
+    kind: 'eligible',
+  },
+  {
+    what: 'cordoned, which the pool does not mind',
+    facts: facts({ node: node({ isUnschedulable: true }) }),
+    kind: 'eligible',
+  },
+  {
+    what: 'cordoned, which the pool drains on',
+    facts: facts({ node: node({ isUnschedulable: true }) }),
+    demand: { drainOn: ['cordon'] },
+    kind: 'leaves',
+    sentence: 'cordoned',
+  },
+  {
+    what: 'with a taint that the pool drains on',
+    facts: facts({ node: node({ taints: taint('example.com/maintenance') }) }),
+    demand: { drainOn: ['taint:example.com/maintenance'] },
+    kind: 'leaves',
+    sentence: 'the taint example.com/maintenance',
+  },
+  {
+    what: 'with another taint',
+    facts: facts({ node: node({ taints: taint('example.com/other') }) }),
+    demand: { drainOn: ['taint:example.com/maintenance'] },
+    kind: 'eligible',
+  },
+  { what: 'not ready', facts: facts({ node: node({ ready: 'false' }) }), kind: 'eligible' },
+  {
+    what: 'not ready, where the pool withdraws then',
+    facts: facts({ node: node({ ready: 'unknown' }) }),
+    demand: { notReady: 'withdraw' },
+    kind: 'leaves',
+  },
+  {
+    what: 'that the placement does not select',
+    facts: facts(),
+    demand: {
+      placement: { ...DEMAND.placement, nodeSelector: { matchLabels: { rack: 'r1' } } },
+    },
+    kind: 'leaves',
+    sentence: 'nodeSelector',
+  },
+];
+
+describe('the standing of a node', () => {
+  for (const { what, facts: given, demand = {}, kind, sentence } of ROWS) {
+    it(`${what}: ${kind}`, () => {
+      const found = standing(given, { ...DEMAND, ...demand });
+      expect(found.kind).to.equal(kind);
+      if (sentence !== undefined)
+        expect(found).to.have.property('sentence').that.includes(sentence);
+    });
+  }
+
+  it('sorts the nodes of a group by name, apart from those that only keep', () => {
+    const nodes = [
+      facts({ name: 'c' }),
+      facts({ name: 'b', life: 'unproven' }),
+      facts({ name: 'a' }),
+      facts({ name: 'd', life: 'dead' }),
+    ];
+    expect(groupOf(nodes, DEMAND)).to.deep.equal({ eligible: ['a', 'c'], keeps: new Set(['b']) });
+  });
+
+  it('says why nobody is eligible, each reason once', () => {
+    const nodes = [facts({ life: 'dead' }), facts({ life: 'dead' }), facts({ life: 'released' })];
+    expect(whyNobody(nodes, DEMAND)).to.equal(
+      '2 × its agent does not renew its Lease; 1 × its agent has stopped',
+    );
+    expect(whyNobody([], DEMAND)).to.equal('no agent has told of itself yet');
+  });
+});

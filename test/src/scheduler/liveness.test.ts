@@ -1,0 +1,208 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { Liveness } from '../../../src/scheduler/liveness.ts';
+
+/** nodes that renew every 5 s on a clock of the test's, and a controller's Lease that changes every 2 s */
+class Cluster {
+  nowMs = 0;
+  readonly liveness: Liveness;
+  readonly #silent = new Set<string>();
+  readonly #nodes: readonly string[];
+  #isDeaf = false;
+  #count = 0;
+
+  constructor(nodes: readonly string[]) {
+    this.#nodes = nodes;
+    this.liveness = new Liveness(0);
+    for (const node of nodes) this.liveness.see(node, this.lease(node), 0, true);
+  }
+
+  lease(node: string, more: { uid?: string; isReleased?: boolean } = {}) {
+    this.#count += 1;
+    return { uid: `${node}-uid`, mark: String(this.#count), isReleased: false, ...more };
+  }
+
+  silence(...nodes: readonly string[]): void {
+    for (const node of nodes) this.#silent.add(node);
+  }
+
+  wake(...nodes: readonly string[]): void {
+    for (const node of nodes) this.#silent.delete(node);
+  }
+
+  /** nothing at all is heard */
+  set isDeaf(isDeaf: boolean) {
+    this.#isDeaf = isDeaf;
+  }
+
+  run(seconds: number): void {
+    for (let second = 0; second < seconds; second += 1) {
+      this.nowMs += 1000;
+      const at = this.nowMs / 1000;
+      if (!this.#isDeaf) this.#speak(at);
+      this.liveness.look(this.nowMs);
+    }
+  }
+
+  #speak(at: number): void {
+    if (at % 2 === 0) this.liveness.hear(this.nowMs);
+    this.#nodes.forEach((node, index) => {
+      if (at % 5 !== index % 5 || this.#silent.has(node)) return;
+      this.liveness.see(node, this.lease(node), this.nowMs);
+    });
+  }
+
+  life(node: string): string {
+    return this.liveness.lifeOf(node, this.nowMs);
+  }
+}
+
+const THREE = ['a', 'b', 'c'] as const;
+
+function running(nodes: readonly string[] = THREE): Cluster {
+  const cluster = new Cluster(nodes);
+  cluster.run(11);
+  return cluster;
+}
+
+describe('liveness', () => {
+  it('believes in a node after two renewals that it has seen itself', () => {
+    const cluster = new Cluster(THREE);
+    cluster.run(4);
+    expect(cluster.life('b')).to.equal('unproven');
+    cluster.run(7);
+    expect(THREE.map((node) => cluster.life(node))).to.deep.equal(['alive', 'alive', 'alive']);
+  });
+
+  it('never believes in a node that was dead when it began to look, and says so after 15 s', () => {
+    const cluster = new Cluster(THREE);
+    cluster.silence('b');
+    cluster.run(14);
+    expect(cluster.life('b')).to.equal('unproven');
+    cluster.run(2);
+    expect(cluster.life('b')).to.equal('dead');
+    expect(cluster.life('a')).to.equal('alive');
+  });
+
+  it('calls a silent node dead after 15 s, and trusts it again after two renewals', () => {
+    const cluster = running();
+    cluster.silence('b');
+    cluster.run(14);
+    expect(cluster.life('b')).to.equal('alive');
+    cluster.run(6);
+    expect(cluster.life('b')).to.equal('dead');
+    cluster.wake('b');
+    cluster.run(5);
+    expect(cluster.life('b')).to.equal('unproven');
+    cluster.run(5);
+    expect(cluster.life('b')).to.equal('alive');
+  });
+
+  for (const nodes of [['a'], ['a', 'b'], THREE]) {
+    it(`holds a stall in which nobody is heard against nobody (${nodes.length} nodes)`, () => {
+      const cluster = running(nodes);
+      cluster.isDeaf = true;
+      cluster.run(60);
+      expect(nodes.map((node) => cluster.life(node))).to.deep.equal(nodes.map(() => 'alive'));
+      cluster.isDeaf = false;
+      cluster.run(20);
+      expect(nodes.map((node) => cluster.life(node))).to.deep.equal(nodes.map(() => 'alive'));
+    });
+  }
+
+  it('counts a Lease that was made anew as a sign of life, whatever it says', () => {
+    const cluster = running();
+    cluster.liveness.lose('b');
+    cluster.run(3);
+    cluster.liveness.see('b', { uid: 'another', mark: '0', isReleased: false }, cluster.nowMs);
+    expect(cluster.life('b')).to.equal('alive');
+  });
+
+  it('calls a node dead whose Lease is gone and stays away', () => {
+    const cluster = running();
+    cluster.silence('b');
+    cluster.liveness.lose('b');
+    cluster.run(20);
+    expect(cluster.life('b')).to.equal('dead');
+  });
+
+  it('calls a node dead that never had a Lease, once it has looked for 15 s', () => {
+    const cluster = new Cluster(THREE);
+    expect(cluster.life('x')).to.equal('unproven');
+    cluster.run(16);
+    expect(cluster.life('x')).to.equal('dead');
+  });
+
+  it('calls a node gone the moment its agent empties the Lease', () => {
+    const cluster = running();
+    cluster.liveness.see('b', cluster.lease('b', { isReleased: true }), cluster.nowMs);
+    expect(cluster.life('b')).to.equal('released');
+    cluster.run(5);
+    expect(cluster.life('b')).to.equal('unproven');
+  });
+
+  it('is blind when two of three fall silent together, for as long as they are', () => {
+    const cluster = running();
+    cluster.silence('a', 'b');
+    cluster.run(120);
+    expect(cluster.liveness.look(cluster.nowMs)).to.deep.equal({ isBlind: true, late: 2, of: 3 });
+    expect([cluster.life('a'), cluster.life('b')]).to.deep.equal(['unheard', 'unheard']);
+    cluster.wake('a');
+    cluster.run(10);
+    expect([cluster.life('a'), cluster.life('b')]).to.deep.equal(['alive', 'dead']);
+  });
+
+  it('is not blind when they die one after the other', () => {
+    const cluster = running();
+    cluster.silence('a');
+    cluster.run(25);
+    cluster.silence('b');
+    cluster.run(25);
+    expect([cluster.life('a'), cluster.life('b')]).to.deep.equal(['dead', 'dead']);
+    expect(cluster.life('c')).to.equal('alive');
+  });
+
+  it('knows from an earlier controller that one was dead before', () => {
+    const cluster = new Cluster(THREE);
+    cluster.silence('a', 'b');
+    cluster.liveness.knowDead('a');
+    cluster.run(20);
+    expect([cluster.life('a'), cluster.life('b')]).to.deep.equal(['dead', 'dead']);
+  });
+
+  it('believes a person who deletes the Nodes of those that are silent', () => {
+    const cluster = running();
+    cluster.silence('a', 'b');
+    cluster.run(20);
+    cluster.liveness.setDeparted('a', true);
+    cluster.run(1);
+    expect([cluster.life('a'), cluster.life('b')]).to.deep.equal(['dead', 'dead']);
+  });
+
+  it('loses a rack of 40 out of 1,000 without going blind', () => {
+    const nodes = Array.from({ length: 1000 }, (_, index) => `n${index}`);
+    const cluster = running(nodes);
+    const rack = nodes.slice(0, 40);
+    cluster.silence(...rack);
+    cluster.run(20);
+    expect(new Set(rack.map((node) => cluster.life(node)))).to.deep.equal(new Set(['dead']));
+    expect(cluster.life('n40')).to.equal('alive');
+  });
+
+  it('never calls a node dead that renews in time, whatever the others do', () => {
+    const acts = fc.array(fc.tuple(fc.constantFrom('b', 'c', 'd'), fc.boolean(), fc.nat(30)), {
+      maxLength: 12,
+    });
+    fc.assert(
+      fc.property(acts, (script) => {
+        const cluster = running(['a', 'b', 'c', 'd']);
+        for (const [node, isSilent, seconds] of script) {
+          if (isSilent) cluster.silence(node);
+          else cluster.wake(node);
+          cluster.run(seconds);
+          expect(cluster.life('a')).to.equal('alive');
+        }
+      }),
+    );
+  });
+});

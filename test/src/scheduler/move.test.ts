@@ -1,0 +1,214 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { nodeLabel, type PreferenceLevel } from '../../../src/model/names.ts';
+import { type MoveView, moveStep, type Part } from '../../../src/scheduler/move.ts';
+import { EVENTS, type Faults, MoveModel, NODES } from './move-model.ts';
+
+const RUNS = 1000;
+/** everyday work is frequent, so that a run gets into the middle of moves; the size is that of long runs */
+const WORK = ['apply', 'report', 'sync', 'step'] as const;
+const kinds = fc.oneof(
+  { weight: 4, arbitrary: fc.constantFrom(...WORK) },
+  { weight: 1, arbitrary: fc.constantFrom(...EVENTS) },
+);
+const events = fc.array(fc.record({ kind: kinds, node: fc.constantFrom(...NODES) }), {
+  maxLength: 300,
+  size: 'max',
+});
+
+/** what the router sees in one run, and at the end */
+function faultOf(model: MoveModel, run: Parameters<MoveModel['run']>[0][]): string | undefined {
+  for (const event of run) {
+    model.run(event);
+    const { fault } = model;
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+describe('the move of an exclusive claim', () => {
+  for (const faults of ['silence', 'slowness'] satisfies Faults[]) {
+    it(`shows a router never two equal paths and never none, in any order of events (${faults})`, () => {
+      fc.assert(
+        fc.property(events, (run) => {
+          expect(faultOf(new MoveModel(faults), run)).to.equal(undefined);
+        }),
+        { numRuns: RUNS },
+      );
+    });
+
+    it(`comes to an end: one label, its node announces alone (${faults})`, () => {
+      fc.assert(
+        fc.property(events, (run) => {
+          const model = new MoveModel(faults);
+          for (const event of run) model.run(event);
+          model.settle();
+          if (model.eligible().length === 0) return;
+          const { holder = '' } = model;
+          expect(model.eligible()).to.include(holder);
+          expect(model.labels).to.equal(`${nodeLabel(holder)}=0`);
+          expect(model.agent(holder).state === 'up' ? model.agent(holder).path : 0).to.equal(0);
+          const writes = model.writes;
+          model.settle();
+          expect(model.writes, 'writes after it has come to rest').to.equal(writes);
+        }),
+        { numRuns: RUNS / 2 },
+      );
+    });
+  }
+
+  it('would show two equal paths if a leaving holder stood where one that is cut off goes', () => {
+    const found = fc.check(
+      fc.property(events, (run) => faultOf(new MoveModel('silence', [1]), run) === undefined),
+      { numRuns: 20_000, seed: 1 },
+    );
+    expect(found.failed).to.equal(true);
+  });
+});
+
+const A = nodeLabel('a');
+const B = nodeLabel('b');
+const C = nodeLabel('c');
+const HOLDER = new Set<PreferenceLevel>([0]);
+const ALIVE: Part = { isGone: false };
+
+function view(
+  levels: Readonly<Record<string, PreferenceLevel>>,
+  more: Partial<MoveView> & { readonly parts?: Readonly<Record<string, Part>> },
+): MoveView {
+  const { parts = {}, ...rest } = more;
+  return {
+    levels: new Map(Object.entries(levels)),
+    partOf: (label) => parts[label] ?? ALIVE,
+    lingering: new Set(),
+    haunted: new Set(),
+    isAnnounced: true,
+    isOverdue: false,
+    ...rest,
+  };
+}
+
+describe('one step of a move', () => {
+  it('places a claim that has no node with one write', () => {
+    expect(moveStep(view({}, { target: 'a' }))).to.deep.include({
+      kind: 'write',
+      write: { node: 'a', labels: { [A]: '0' }, sentence: 'a holds it' },
+    });
+  });
+
+  it('leaves alone what is as it shall be, and what nobody can have', () => {
+    expect(moveStep(view({ [A]: 0 }, { node: 'a', target: 'a' })).kind).to.equal('settled');
+    expect(moveStep(view({ [A]: 0 }, { node: 'a' })).kind).to.equal('settled');
+  });
+
+  it('takes a claim from a dead node with one write', () => {
+    const step = moveStep(
+      view({ [A]: 0 }, { node: 'a', target: 'b', parts: { [A]: { isGone: true } } }),
+    );
+    expect(step)
+      .to.have.nested.property('write.labels')
+      .deep.equal({ [A]: null, [B]: '0' });
+    expect(step).to.have.nested.property('write.node', 'b');
+  });
+
+  it('lets the old holder step down first, and waits until it has', () => {
+    const first = moveStep(view({ [A]: 0 }, { node: 'a', target: 'b' }));
+    expect(first)
+      .to.have.nested.property('write.labels')
+      .deep.equal({ [A]: '2' });
+    expect(first).not.to.have.nested.property('write.node');
+    expect(moveStep(view({ [A]: 2 }, { node: 'a', target: 'b' })).kind).to.equal('wait');
+    const stale = { [A]: { isGone: false, answer: 0 } as const };
+    expect(moveStep(view({ [A]: 2 }, { node: 'a', target: 'b', parts: stale })).kind).to.equal(
+      'wait',
+    );
+    const parts = { [A]: { isGone: false, answer: 2 } as const };
+    const next = moveStep(view({ [A]: 2 }, { node: 'a', target: 'b', parts }));
+    expect(next)
+      .to.have.nested.property('write.labels')
+      .deep.equal({ [B]: '0' });
+    expect(next).to.have.nested.property('write.node', 'b');
+  });
+
+  it('goes on without an answer that is overdue, and without one that announces nothing', () => {
+    const late = moveStep(view({ [A]: 2 }, { node: 'a', target: 'b', isOverdue: true }));
+    expect(late).to.have.nested.property('write.node', 'b');
+    const parts = { [A]: { isGone: false, answer: 'nothing' } as const };
+    const none = moveStep(view({ [A]: 2 }, { node: 'a', target: 'b', parts }));
+    expect(none).to.have.nested.property('write.node', 'b');
+  });
+
+  it('lets the old one leave when the new one announces, not before', () => {
+    const levels = { [A]: 2, [B]: 0 } as const;
+    expect(moveStep(view(levels, { node: 'b', target: 'b' })).kind).to.equal('wait');
+    expect(moveStep(view(levels, { node: 'b', target: 'b', isOverdue: true })).kind).to.equal(
+      'unanswered',
+    );
+    const parts = { [B]: { isGone: false, answer: 0 } as const };
+    const step = moveStep(view(levels, { node: 'b', target: 'b', parts }));
+    expect(step)
+      .to.have.nested.property('write.labels')
+      .deep.equal({ [A]: null });
+  });
+
+  it('goes back to the old one when the new one does not answer: it steps down to a level of its own', () => {
+    const back = moveStep(view({ [A]: 2, [B]: 0 }, { node: 'b', target: 'a' }));
+    expect(back)
+      .to.have.nested.property('write.labels')
+      .deep.equal({ [B]: '1' });
+    const parts = { [B]: { isGone: false, answer: 1 } as const };
+    const up = moveStep(view({ [A]: 2, [B]: 1 }, { node: 'b', target: 'a', parts }));
+    expect(up)
+      .to.have.nested.property('write.labels')
+      .deep.equal({ [A]: '0' });
+  });
+
+  it('lets it leave where there is no such level, and waits until it has', () => {
+    const parts = { [A]: { isGone: false, answer: 2 } as const };
+    const more = { node: 'b', target: 'c', parts, haunted: new Set<PreferenceLevel>([1]) };
+    const back = moveStep(view({ [A]: 2, [B]: 0 }, more));
+    expect(back)
+      .to.have.nested.property('write.labels')
+      .deep.equal({ [B]: null });
+    for (const target of ['a', 'c']) {
+      const late = { ...more, target, lingering: HOLDER };
+      expect(moveStep(view({ [A]: 2 }, late)).kind, target).to.equal('wait');
+    }
+    const up = moveStep(view({ [A]: 2 }, more));
+    expect(up)
+      .to.have.nested.property('write.labels')
+      .deep.equal({ [C]: '0' });
+  });
+
+  it('goes back to the old one with one write when the new one is dead', () => {
+    const parts = { [B]: { isGone: true } };
+    const step = moveStep(view({ [A]: 2, [B]: 0 }, { node: 'b', target: 'a', parts }));
+    expect(step)
+      .to.have.nested.property('write.labels')
+      .deep.equal({ [A]: '0', [B]: null });
+    expect(step).to.have.nested.property('write.node', 'a');
+  });
+
+  it('begins no second move before the last one is over', () => {
+    const more = { node: 'a', target: 'b', lingering: new Set<PreferenceLevel>([2]) };
+    expect(moveStep(view({ [A]: 0 }, more)).kind).to.equal('wait');
+    expect(moveStep(view({ [A]: 0 }, { ...more, isOverdue: true })).kind).to.equal('write');
+    const dead = { [A]: { isGone: true } };
+    expect(moveStep(view({ [A]: 0 }, { ...more, parts: dead })).kind).to.equal('write');
+  });
+
+  it('lets a holder step down to where no node that is cut off may stand', () => {
+    const haunted = new Set<PreferenceLevel>([2]);
+    const step = moveStep(view({ [A]: 0 }, { node: 'a', target: 'b', haunted }));
+    expect(step)
+      .to.have.nested.property('write.labels')
+      .deep.equal({ [A]: '1' });
+  });
+
+  it('does not wait for anybody while the claim is withdrawn', () => {
+    const step = moveStep(view({ [A]: 0 }, { node: 'a', target: 'b', isAnnounced: false }));
+    expect(step)
+      .to.have.nested.property('write.labels')
+      .deep.equal({ [A]: null, [B]: '0' });
+  });
+});
