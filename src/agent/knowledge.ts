@@ -221,7 +221,8 @@ export class Knowledge {
 
   #passwordFacts(): ReadonlyMap<string, PasswordFact> {
     const { facts } = this.#options.passwords;
-    return this.secrets.size === 0 ? facts : new Map([...facts, ...this.secrets]);
+    // a file's peer of the same name wins
+    return this.secrets.size === 0 ? facts : new Map([...this.secrets, ...facts]);
   }
 
   #health(): ReadonlyMap<string, Finding> {

@@ -3,6 +3,7 @@
  * The control socket comes first: it is what keeps a second agent off this machine.
  */
 
+import { randomUUID } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -20,31 +21,40 @@ import {
 } from 'bgp-ts';
 import { Agent } from '../agent/agent.ts';
 import type { JoinCheck } from '../agent/health.ts';
+import { MachineMemory } from '../agent/kube-report/machine-memory.ts';
 import { defaultRouterId } from '../agent/router-id.ts';
 import { SavedViewFile } from '../agent/saved-view-file.ts';
 import { nodeProbe } from '../checks/probe.ts';
 import { parseLabels, SETTINGS, type SettingTexts } from '../config/agent-settings.ts';
+import { type DocumentSources, parseSources } from '../config/document-sources.ts';
 import { joinCheckOf } from '../config/join-check.ts';
 import { readSettings, SettingError } from '../config/read-settings.ts';
 import { ControlServer } from '../control/server.ts';
 import { takeAddressLock } from '../linux/address-lock.ts';
 import type { AddressTable } from '../linux/address-table.ts';
 import { arpWarnings } from '../linux/arp-warnings.ts';
+import { readBootId } from '../linux/boot-id.ts';
 import { LockedAddressTable } from '../linux/locked-address-table.ts';
 import { NetlinkError } from '../linux/netlink-calls.ts';
 import { RtnetlinkAddressTable } from '../linux/rtnetlink-address-table.ts';
 import { LOG_LEVELS, type Log } from '../log/log.ts';
 import { createPinoLog } from '../log/pino-log.ts';
+import { optional } from '../model/optional.ts';
 import { FilesSource } from '../sources/files/files-source.ts';
+import type { KubeAccess } from '../sources/kube/kube-access.ts';
 import { type Command, UsageError, type World } from './command.ts';
 import { settingsHelp } from './settings-help.ts';
 
-const HELP = `usage: herald agent [--source files:DIR] [options]
+const HELP = `usage: herald agent [--source files:DIR | kube | kube,files:DIR] [options]
 
-Keeps BGP sessions with the routers that the documents in DIR name (BGPPeer), and announces a host
+Keeps BGP sessions with the routers that its documents name (BGPPeer), and announces a host
 route for every claimed address (IPClaim, out of an IPPool) while this machine can serve it: after
 the join check has passed, while the claim's own checks pass, and once the address is on its
-interface where the claim asks for that. Changed files are taken up at once and disturb nothing else.
+interface where the claim asks for that. A change is taken up at once and disturbs nothing else.
+
+Documents are YAML files in DIR, objects of a cluster (kube), or both: then files win, and only files
+take away what files have. Claims of files wait for the join check. Claims of the cluster wait until
+this machine's Node has been Ready in this boot, and stay when the API cannot be reached.
 
 On SIGTERM or SIGINT it drains (GRACEFUL_SHUTDOWN, the pool's wait), withdraws, takes addresses off
 their interfaces, sends Cease with a text and exits 0. A second signal ends it at once. SIGHUP looks
@@ -81,12 +91,36 @@ export const agentCommand: Command = {
   isService: true,
   async run(args, world) {
     const { settings, joinCheck } = readUserSettings(args, world);
-    const nodeName = settings.nodeName === '' ? hostname() : settings.nodeName;
+    const nodeName = nodeNameOf(settings, world);
     const level = LOG_LEVELS.find((one) => one === settings.logLevel) ?? 'info';
     const log = createPinoLog({ level, node: nodeName, destination: world.stdout });
-    return await runAgent({ settings, joinCheck, nodeName, log, world });
+    const access = await earlyAccess(settings, world);
+    return await runAgent({
+      settings,
+      joinCheck,
+      nodeName,
+      log,
+      world,
+      ...optional('access', access),
+    });
   },
 };
+
+/** An agent of the cluster alone says at once that there is no way to it; beside files it waits for one. */
+async function earlyAccess(settings: SettingTexts, world: World): Promise<KubeAccess | undefined> {
+  const { sources, directory } = parseSources(settings.source);
+  if (!sources.includes('api') || directory !== undefined) return undefined;
+  const { accessOf } = await import('./agent-cluster.ts');
+  return await accessOf(settings, world);
+}
+
+/** A kubelet's Node has the hostname in small letters, unless somebody has said otherwise. */
+function nodeNameOf({ nodeName, source }: SettingTexts, { env }: World): string {
+  if (nodeName !== '') return nodeName;
+  const given = env['NODE_NAME'];
+  if (given !== undefined && given !== '') return given;
+  return source.startsWith('kube') ? hostname().toLowerCase() : hostname();
+}
 
 function readUserSettings(args: readonly string[], { env }: World): UserSettings {
   try {
@@ -104,6 +138,8 @@ interface UserSettings {
 }
 
 interface Running extends UserSettings {
+  /** to the API, where it is the only source */
+  readonly access?: KubeAccess;
   readonly nodeName: string;
   readonly log: Log;
   readonly world: World;
@@ -128,27 +164,88 @@ async function runAgent(running: Running): Promise<number> {
     world.stderr.write(`herald agent: ${opened.sentence}\n`);
     return EXIT_FAILED;
   }
-  const { directory, source } = filesOf(settings);
-  log.info('agent.start', { version: world.version, pid: world.pid, source }, 'starting');
+  const { text } = sourcesOf(settings);
+  log.info('agent.start', { version: world.version, pid: world.pid, source: text }, 'starting');
   agent.start();
-  const files = new FilesSource({
-    directory,
-    clock: nodeClock,
-    firstSeen: agent.firstSeen,
-    onChange: (documents) => agent.setDocuments(documents),
-  });
-  world.onReloadSignal(() => void files.reload());
-  await files.start();
+  const [files, cluster] = await startSources(running, agent);
   const signal = await stopped;
-  files.stop();
+  files?.stop();
+  await cluster?.stopListening();
   await agent.stop(signal);
+  await cluster?.close('away');
   await control.stop();
   return 0;
 }
 
-function filesOf(settings: SettingTexts): { readonly directory: string; readonly source: string } {
-  const directory = resolve(settings.source.slice('files:'.length));
-  return { directory, source: `files:${directory}` };
+interface ClusterHandle {
+  stopListening(): Promise<void>;
+  close(how: 'away' | 'restart'): Promise<void>;
+}
+
+/** Files first: they are at hand, and an API may be long in coming. */
+async function startSources(
+  running: Running,
+  agent: Agent,
+): Promise<readonly [FilesSource | undefined, ClusterHandle | undefined]> {
+  const { directory, sources } = sourcesOf(running.settings);
+  const files =
+    directory === undefined
+      ? undefined
+      : new FilesSource({
+          directory,
+          clock: nodeClock,
+          firstSeen: agent.firstSeen,
+          onChange: (documents) => agent.setDocuments(documents),
+        });
+  running.world.onReloadSignal(() => void files?.reload());
+  await files?.start();
+  const cluster = sources.includes('api') ? startCluster(running, agent) : undefined;
+  return [files, cluster];
+}
+
+/** It comes up in its own time, and goes with the agent, wherever it was by then. */
+function startCluster(
+  { settings, nodeName, log, world, access }: Running,
+  agent: Agent,
+): ClusterHandle {
+  const ending = new AbortController();
+  const linking = (async () => {
+    const { awaitAccess, linkCluster } = await import('./agent-cluster.ts');
+    const options = { world, log, clock: nodeClock, signal: ending.signal };
+    const way = access ?? (await awaitAccess(settings, options));
+    if (way === undefined) return undefined;
+    const instance = machineMemory(settings, log).instance();
+    return await linkCluster({ settings, nodeName, log, world, agent, instance }, way);
+  })();
+  return {
+    stopListening: async () => {
+      ending.abort();
+      (await linking)?.stopListening();
+    },
+    close: async (how) => await (await linking)?.close(how),
+  };
+}
+
+function machineMemory({ stateDir }: SettingTexts, log: Log): MachineMemory {
+  return new MachineMemory({
+    folder: stateDir,
+    log,
+    makeId: randomUUID,
+    ...optional('bootId', readBootId()),
+  });
+}
+
+interface Sources extends DocumentSources {
+  /** for people */
+  readonly text: string;
+}
+
+function sourcesOf({ source }: SettingTexts): Sources {
+  const { sources, directory } = parseSources(source);
+  if (directory === undefined) return { sources, text: 'the API' };
+  const files = resolve(directory);
+  const text = sources.includes('api') ? `the API and files:${files}` : `files:${files}`;
+  return { sources, directory: files, text };
 }
 
 function createAgent(running: Running, addresses: LockedAddressTable): Agent {
@@ -156,6 +253,7 @@ function createAgent(running: Running, addresses: LockedAddressTable): Agent {
   const speaker = createAgentSpeaker(addresses);
   const listenAddress = parseAddress(settings.listenAddress);
   const routerId = parseRouterId(settings.routerId);
+  const { sources, text } = sourcesOf(settings);
   const store = new SavedViewFile(join(settings.stateDir, 'view.json'), log);
   return new Agent({
     clock: nodeClock,
@@ -181,7 +279,12 @@ function createAgent(running: Running, addresses: LockedAddressTable): Agent {
     isRouterIdFixed: routerId !== undefined,
     joinCheck,
     maxStaleMs: Number(settings.maxStale) * 1000,
-    source: filesOf(settings).source,
+    source: text,
+    sources,
+    cluster: {
+      ...optional('bootId', readBootId()),
+      ignoresExcludeLabel: settings.withController === 'true',
+    },
     version: world.version,
     pid: world.pid,
     warnings: (interfaces) => machineWarnings(interfaces, addresses),

@@ -7,11 +7,11 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { nodeClock, nodeRandom } from 'bgp-ts';
+import { parseServers } from '../config/api-servers.ts';
 import {
   CONTROLLER_SETTINGS,
   type ControllerSettingTexts,
   electionTimes,
-  parseServers,
 } from '../config/controller-settings.ts';
 import { readTable, SettingError } from '../config/read-settings.ts';
 import { Controller } from '../controller/controller.ts';

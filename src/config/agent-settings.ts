@@ -9,6 +9,8 @@
 import { parseAddress, parseRouterId } from 'bgp-ts';
 import { parsePin, parseTarget } from '../checks/parse-target.ts';
 import { LOG_LEVELS } from '../log/log.ts';
+import { parseServers } from './api-servers.ts';
+import { parseSources } from './document-sources.ts';
 import {
   anything,
   oneOf,
@@ -18,17 +20,51 @@ import {
   type SettingRow,
   seconds,
   wholeNumber,
+  yesNo,
 } from './setting-row.ts';
 
 export const SETTINGS = {
   source: row(
     'source',
-    'files:DIR',
+    'SOURCE',
     'files:/etc/herald',
-    source,
-    'where the documents are: a directory of YAML files',
+    parseSources,
+    'where the documents are: files:DIR, a directory of YAML files; kube, the cluster; kube,files:DIR, both, and files win',
   ),
-  nodeName: row('node-name', 'NAME', '', anything, "this machine's name; default: its hostname"),
+  nodeName: row(
+    'node-name',
+    'NAME',
+    '',
+    anything,
+    "this machine's name, in a cluster that of its Node; default: $NODE_NAME, else its hostname",
+  ),
+  kubeconfig: row(
+    'kubeconfig',
+    'FILE',
+    '',
+    anything,
+    "how to reach the API; default: KUBECONFIG, then the pod's service account, then ~/.kube/config",
+  ),
+  context: row('context', 'NAME', '', anything, 'context of the kubeconfig; default: its current'),
+  apiServer: row(
+    'api-server',
+    'URL,…',
+    '',
+    parseServers,
+    'more addresses of the same API, tried when one does not answer; separated by commas',
+  ),
+  kubeProxyCheck: row(
+    'kube-proxy-check',
+    'URL',
+    'http://127.0.0.1:10256/healthz',
+    proxyCheck,
+    "kube-proxy's health: a new Service's route waits for its rules, 2 s at most; `none` where there is no kube-proxy",
+  ),
+  withController: yesNo(
+    'with-controller',
+    'false',
+    'be the controller too, for a cluster of one node (simple mode)',
+  ),
   nodeLabels: row(
     'node-labels',
     'K=V,…',
@@ -143,8 +179,10 @@ export type SettingName = keyof typeof SETTINGS;
 /** Every setting as text that its row has accepted. */
 export type SettingTexts = Readonly<Record<SettingName, string>>;
 
-function source(text: string): void {
-  if (!/^files:./.test(text)) throw new Error('write files:DIR');
+function proxyCheck(text: string): void {
+  if (text === 'none') return;
+  const parsed = text.startsWith('http:') ? parseTarget(text) : undefined;
+  if (parsed?.ok !== true) throw new Error('write http://HOST:PORT/healthz, or none');
 }
 
 function address(text: string): void {

@@ -6,8 +6,9 @@
 import type { ElectionTimes } from '../controller/election-rules.ts';
 import { LOG_LEVELS } from '../log/log.ts';
 import { parseListenAddress } from '../telemetry/listen-address.ts';
+import { parseServers } from './api-servers.ts';
 import { SettingError } from './read-settings.ts';
-import { anything, oneOf, optional, row, type SettingRow, seconds, yesNo } from './setting-row.ts';
+import { anything, oneOf, row, type SettingRow, seconds, yesNo } from './setting-row.ts';
 
 export const CONTROLLER_SETTINGS = {
   kubeconfig: row(
@@ -22,7 +23,7 @@ export const CONTROLLER_SETTINGS = {
     'api-server',
     'URL,…',
     '',
-    optional(servers),
+    parseServers,
     'more addresses of the same API, tried when one does not answer; separated by commas',
   ),
   defaultClass: yesNo(
@@ -100,23 +101,4 @@ export function electionTimes(settings: ControllerSettingTexts): ElectionTimes {
     );
   }
   return { leaseMs, renewDeadlineMs, retryMs };
-}
-
-/** Separated by commas; throws a sentence. */
-export function parseServers(text: string): readonly string[] {
-  return servers(text);
-}
-
-function servers(text: string): readonly string[] {
-  return text
-    .split(',')
-    .map((each) => each.trim())
-    .filter((each) => each !== '')
-    .map((each) => {
-      const url = URL.parse(each);
-      if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '') {
-        throw new Error(`'${each}' is no address of an API server; write https://HOST:PORT`);
-      }
-      return each;
-    });
 }

@@ -6,7 +6,12 @@ import { environmentName } from '../../../src/config/setting-row.ts';
 
 /** three values of every setting that its row accepts: for the file, the environment and the flag */
 const VALUES = {
-  source: ['files:/f', 'files:/e', 'files:/a'],
+  source: ['files:/f', 'kube', 'kube,files:/a,b'],
+  kubeconfig: ['/f', '/e', '/a'],
+  context: ['f', 'e', 'a'],
+  apiServer: ['https://f', 'https://e:6443', 'https://a,https://b'],
+  kubeProxyCheck: ['none', 'http://127.0.0.1:1/healthz', 'http://[::1]:2/healthz'],
+  withController: ['true', 'false', 'true'],
   nodeName: ['f', 'e', 'a'],
   nodeLabels: ['k=f', 'k=e', 'k=a'],
   asn: ['64513', '64514', '64515'],
@@ -40,7 +45,7 @@ function read(name: SettingName, { file, env, flag }: Sources): string {
   return readSettings({
     args: [
       ...(file === undefined ? [] : ['--config', '/etc/herald.yaml']),
-      ...(flag === undefined ? [] : [`--${row.flag}`, flag]),
+      ...(flag === undefined ? [] : [`--${row.flag}=${flag}`]),
     ],
     env: env === undefined ? {} : { [environmentName(row)]: env },
     readFile: () => `${name}: ${JSON.stringify(file)}\n`,

@@ -272,7 +272,7 @@ describe('standalone: bad input', function () {
     [['--log-level', 'loud'], /--log-level is 'loud': write one of/],
     [['--asn', '5x'], /--asn is '5x': write a whole number/],
     [['--nodename', 'x'], /unknown flag '--nodename'/],
-    [['--source', 'kube'], /--source is 'kube': write files:DIR/],
+    [['--source', 'cube'], /--source is 'cube': write files:DIR/],
     [
       ['--join-check', 'https://127.0.0.1:6443/readyz', '--join-pin', 'abc'],
       /--join-pin is 'abc': write 64 hex/,

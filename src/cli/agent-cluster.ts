@@ -1,0 +1,126 @@
+/**
+ * The half of `herald agent` that knows a cluster: the way to the API, the cluster as a source, the report to it, and in simple mode the
+ * controller. Loaded only where a cluster is a source, so that an agent of files stays as light as it is.
+ */
+
+import { readFileSync } from 'node:fs';
+import { type Clock, nodeClock, nodeRandom } from 'bgp-ts';
+import type { Agent } from '../agent/agent.ts';
+import { type KubeReport, startKubeReport } from '../agent/kube-report/kube-report.ts';
+import type { SettingTexts } from '../config/agent-settings.ts';
+import { parseServers } from '../config/api-servers.ts';
+import type { Log } from '../log/log.ts';
+import { AgentSource } from '../sources/kube/agent-source.ts';
+import { type ClosableKubeApi, createKubeApi } from '../sources/kube/api-client.ts';
+import { KubeAccessError } from '../sources/kube/find-kubeconfig.ts';
+import { type KubeAccess, loadKubeAccess } from '../sources/kube/kube-access.ts';
+import { pause } from '../sources/kube/pause.ts';
+import { UsageError, type World } from './command.ts';
+
+export interface ClusterParts {
+  readonly settings: SettingTexts;
+  readonly nodeName: string;
+  readonly log: Log;
+  readonly world: World;
+  readonly agent: Agent;
+  /** of this machine, the same after a restart */
+  readonly instance: string;
+}
+
+/** What an agent has of its cluster while it runs. */
+export interface ClusterLink {
+  readonly api: ClosableKubeApi;
+  readonly report: KubeReport;
+  /** no more news; what was said stands */
+  stopListening(): void;
+  /** after the agent has stopped */
+  close(how: 'away' | 'restart'): Promise<void>;
+}
+
+export async function linkCluster(parts: ClusterParts, access: KubeAccess): Promise<ClusterLink> {
+  const { settings, nodeName, log, world, agent, instance } = parts;
+  const { version } = world;
+  const api = createKubeApi(access, { clock: nodeClock, random: nodeRandom, log, version });
+  log.info('kube.server', { access: access.origin }, 'way to the API');
+  const shared = { api, clock: nodeClock, random: nodeRandom, log };
+  const source = new AgentSource({ ...shared, nodeName, agent });
+  const report = startKubeReport({ ...shared, agent, node: nodeName, instance });
+  source.start();
+  const controller =
+    settings.withController === 'true' ? await startOwnController(parts, api) : undefined;
+  return {
+    api,
+    report,
+    stopListening: () => source.stop(),
+    close: async (how) => {
+      await Promise.all([report.stop(how), controller?.stop()]);
+      api.close();
+    },
+  };
+}
+
+/** Simple mode: one process for a cluster of one node. */
+async function startOwnController(
+  { settings, nodeName, log, world }: ClusterParts,
+  api: ClosableKubeApi,
+): Promise<{ stop(): Promise<void> }> {
+  const { defaultControllerSettings, startController } = await import('./controller.ts');
+  return await startController({
+    api,
+    settings: {
+      ...defaultControllerSettings(world),
+      maxStale: settings.maxStale,
+      // what there is to see is told by the agent
+      metricsAddress: 'off',
+    },
+    identity: `${nodeName}_${world.pid}`,
+    log,
+    version: world.version,
+  });
+}
+
+/** Throws a UsageError with what to do where there is no way to the API. */
+export async function accessOf(settings: SettingTexts, { env }: World): Promise<KubeAccess> {
+  const { kubeconfig, context, apiServer } = settings;
+  try {
+    return await loadKubeAccess({
+      ...(kubeconfig !== '' && { kubeconfig }),
+      ...(context !== '' && { context }),
+      servers: parseServers(apiServer),
+      env,
+      readFile: (path) => readFileSync(path, 'utf8'),
+      clock: nodeClock,
+    });
+  } catch (error) {
+    if (error instanceof KubeAccessError) throw new UsageError(error.message);
+    throw error;
+  }
+}
+
+const ACCESS_RETRY_MS = 2000;
+
+/** Beside files the way to the API may come later: the machine that the cluster is made on has it only then. */
+export async function awaitAccess(
+  settings: SettingTexts,
+  { world, log, clock, signal }: AwaitOptions,
+): Promise<KubeAccess | undefined> {
+  let said = '';
+  while (!signal.aborted) {
+    try {
+      return await accessOf(settings, world);
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      if (error.message !== said) log.warn('kube.missing', { reason: error.message }, 'no API yet');
+      said = error.message;
+    }
+    await pause(clock, ACCESS_RETRY_MS, signal);
+  }
+  return undefined;
+}
+
+export interface AwaitOptions {
+  readonly world: World;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
