@@ -8,7 +8,7 @@
  * The clock, the speaker, the kernel, the prober and the store are arguments: the fast-forward tests run this very class.
  */
 
-import type { Address, SpeakerEvent } from 'bgp-ts';
+import type { Address, PeerStatus, SpeakerEvent } from 'bgp-ts';
 import { CheckRunner } from '../checks/check-runner.ts';
 import type { Verdict } from '../checks/verdict.ts';
 import type { ClusterNode } from '../model/cluster-node.ts';
@@ -192,6 +192,10 @@ export class Agent {
     return this.#desired;
   }
 
+  get sessions(): readonly PeerStatus[] {
+    return this.#options.speaker.status();
+  }
+
   /** this machine's Node, as it was seen last */
   get clusterNode(): ClusterNode | undefined {
     return this.#knowledge.clusterNode;
@@ -213,6 +217,7 @@ export class Agent {
   status({ claims = true }: { readonly claims?: boolean } = {}): AgentStatus {
     const { clock, version, pid, source, speaker } = this.#options;
     const view = this.#view();
+    const { name, labels } = view.node;
     const timeOf = (atMs: number) =>
       new Date(clock.wallTimeMs() - (view.nowMs - atMs)).toISOString();
     return buildStatus({
@@ -221,13 +226,7 @@ export class Agent {
       refusal: (session, family) => this.#sessions.refusal(session, family),
       history: this.#history,
       view,
-      identity: {
-        node: { name: view.node.name, labels: view.node.labels },
-        version,
-        pid,
-        source,
-        startedMs: this.#startedMs,
-      },
+      identity: { node: { name, labels }, version, pid, source, startedMs: this.#startedMs },
       timeOf,
       warnings: warningsOf(this.#desired, this.#sessions, this.#options),
     });

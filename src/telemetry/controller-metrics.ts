@@ -6,6 +6,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { ControllerCounters } from '../controller/counters.ts';
 import { CLAIM_PHASES, type ControllerFacts, NODE_STATES } from '../controller/facts.ts';
+import { createApiMeter } from './api-metrics.ts';
 import type { ApiMeter } from './metered-api.ts';
 import { createRegistry, type ProcessFacts } from './process-metrics.ts';
 
@@ -21,7 +22,7 @@ export class ControllerMetrics {
     this.#registry = createRegistry(process);
     const pooled = new PooledCounters(this.#registry);
     this.counters = countersOf(this.#registry, pooled, this.#queues);
-    this.meter = meterOf(this.#registry);
+    this.meter = createApiMeter(this.#registry);
     this.#gauges = [
       (facts) => pooled.follow(facts.pools.map(({ name }) => name)),
       ...poolGauges(this.#registry),
@@ -98,25 +99,6 @@ function countersOf(
         if (queues.get(name) === depth) queues.delete(name);
       };
     },
-  };
-}
-
-function meterOf(registry: Registry): ApiMeter {
-  const calls = new Counter({
-    name: 'herald_api_requests_total',
-    help: 'Requests to the Kubernetes API by how they ended; watches are not among them.',
-    labelNames: ['verb', 'resource', 'code'],
-    registers: [registry],
-  });
-  const watches = new Counter({
-    name: 'herald_watch_restarts_total',
-    help: 'Watches that ended and were opened again; the server ends each after some minutes.',
-    labelNames: ['resource', 'why'],
-    registers: [registry],
-  });
-  return {
-    call: (verb, resource, code) => calls.inc({ verb, resource, code }),
-    watchEnded: (resource, why) => watches.inc({ resource, why }),
   };
 }
 
