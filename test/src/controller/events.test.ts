@@ -1,0 +1,162 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { EVENT_LIMITS, EventBudget, type EventText } from '../../../src/controller/event-budget.ts';
+import { documentRef, EventRecorder, serviceRef } from '../../../src/controller/events.ts';
+import { SILENT_LOG } from '../../../src/log/log.ts';
+import { ApiError, ApiUnreachable } from '../../../src/sources/kube/api.ts';
+import { EVENTS } from '../../../src/sources/kube/resources.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { MemoryKubeApi } from '../../support/memory-kube-api.ts';
+
+const text = (message: string, object = 'uid'): EventText => ({
+  object,
+  type: 'Warning',
+  reason: 'PoolExhausted',
+  message,
+});
+
+describe('the budget of events', () => {
+  it('makes a series of the same words, written once a minute with its count', () => {
+    const budget = new EventBudget();
+    expect(budget.ask(text('full'), 0)).to.deep.equal({ kind: 'tell' });
+    for (let second = 1; second < 60; second += 1) {
+      expect(budget.ask(text('full'), second * 1000)).to.deep.equal({ kind: 'counted' });
+    }
+    expect(budget.ask(text('full'), 60_000)).to.deep.equal({ kind: 'repeat', count: 61 });
+    expect(budget.ask(text('full'), 61_000)).to.deep.equal({ kind: 'counted' });
+    expect(budget.ask(text('full'), 700_000), 'a series ends').to.deep.equal({ kind: 'tell' });
+  });
+
+  it('gives one object ten, then one a minute, and leaves others alone', () => {
+    const budget = new EventBudget();
+    const verdicts = Array.from({ length: 12 }, (_, at) => budget.ask(text(`${at}`), 0).kind);
+    expect(verdicts).to.deep.equal([...Array(10).fill('tell'), 'drop', 'drop']);
+    expect(budget.ask(text('x', 'other'), 0).kind).to.equal('tell');
+    expect(budget.ask(text('later'), 60_000).kind).to.equal('tell');
+  });
+
+  it('never lets through more than its rates, whatever comes', () => {
+    const asks = fc.array(
+      fc.record({
+        object: fc.nat(30).map(String),
+        message: fc.nat(50).map(String),
+        waitMs: fc.nat(500),
+      }),
+      { maxLength: 400 },
+    );
+    fc.assert(
+      fc.property(asks, (list) => {
+        const budget = new EventBudget();
+        let nowMs = 0;
+        let told = 0;
+        for (const { object, message, waitMs } of list) {
+          nowMs += waitMs;
+          const { kind } = budget.ask(text(message, object), nowMs);
+          if (kind === 'tell' || kind === 'repeat') told += 1;
+        }
+        const { burst, perSecond } = EVENT_LIMITS.overall;
+        expect(told).to.be.at.most(burst + (nowMs / 1000) * perSecond);
+      }),
+    );
+  });
+});
+
+function underTest() {
+  const api = new MemoryKubeApi();
+  const clock = new ManualClock();
+  const dropped: string[] = [];
+  const recorder = new EventRecorder({
+    api,
+    clock,
+    log: SILENT_LOG,
+    instance: 'here',
+    onDropped: (why) => dropped.push(why),
+  });
+  const settle = async () => {
+    for (let turns = 0; turns < 20; turns += 1) await turn();
+  };
+  const object = serviceRef({ namespace: 'shop', name: 'web', uid: 'u1' });
+  const record = (message: string) =>
+    recorder.record({ object, type: 'Warning', reason: 'PoolExhausted', message });
+  return { api, clock, dropped, recorder, record, settle };
+}
+
+describe('the event recorder', () => {
+  it('writes an Event that the API server takes, beside the object that it is about', async () => {
+    const { api, recorder, record, settle } = underTest();
+    record('pool a is full');
+    const pool = documentRef('IPPool', { name: 'a', uid: 'u2' });
+    recorder.record({ object: pool, type: 'Normal', reason: 'Freed', message: 'one is free' });
+    await settle();
+    const [service, ofPool] = api.all(EVENTS);
+    expect(service?.metadata.namespace).to.equal('shop');
+    expect(service).to.deep.include({
+      reason: 'PoolExhausted',
+      action: 'PoolExhausted',
+      type: 'Warning',
+      note: 'pool a is full',
+      reportingController: 'herald.dev/controller',
+      reportingInstance: 'here',
+      eventTime: '2026-01-01T00:00:00.000000Z',
+      regarding: { apiVersion: 'v1', kind: 'Service', namespace: 'shop', name: 'web', uid: 'u1' },
+    });
+    expect(ofPool?.metadata.namespace, 'of what has no namespace').to.equal('default');
+  });
+
+  it('counts the same words in the Event that is there', async () => {
+    const { api, clock, record, settle } = underTest();
+    record('full');
+    await settle();
+    clock.advance(30_000);
+    record('full');
+    clock.advance(40_000);
+    record('full');
+    await settle();
+    expect(api.all(EVENTS)).to.have.length(1);
+    expect(api.all(EVENTS)[0]?.['series']).to.deep.equal({
+      count: 3,
+      lastObservedTime: '2026-01-01T00:01:10.000000Z',
+    });
+  });
+
+  it('starts a series anew when its Event has expired', async () => {
+    const { api, clock, dropped, record, settle } = underTest();
+    record('full');
+    await settle();
+    const [event] = api.all(EVENTS);
+    api.remove(EVENTS, `shop/${event?.metadata.name}`);
+    clock.advance(61_000);
+    record('full');
+    await settle();
+    expect(dropped).to.deep.equal(['api']);
+    record('full');
+    await settle();
+    expect(api.all(EVENTS)).to.have.length(1);
+  });
+
+  it('never waits: what is too much is dropped and counted', async () => {
+    const { api, dropped, record, settle } = underTest();
+    api.fault = () => ({ kind: 'hold', until: new Promise(() => undefined) });
+    for (let at = 0; at < 30; at += 1) record(`text ${at}`);
+    await settle();
+    expect(dropped).to.deep.equal(Array(20).fill('rate'));
+  });
+
+  it('tries again when the API is away, three times, and not when it says no', async () => {
+    const { api, clock, dropped, record, settle } = underTest();
+    api.fault = () => ({ kind: 'before', error: new ApiUnreachable('down', undefined) });
+    record('one');
+    for (let tries = 0; tries < 5; tries += 1) {
+      await settle();
+      clock.advance(2000);
+    }
+    expect(api.calls).to.have.length(3);
+    expect(dropped).to.deep.equal(['api']);
+    api.fault = () => ({ kind: 'before', error: new ApiError(403, 'Forbidden', 'no') });
+    record('two');
+    await settle();
+    expect(api.calls).to.have.length(4);
+    expect(dropped).to.deep.equal(['api', 'api']);
+  });
+});
