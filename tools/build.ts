@@ -6,32 +6,15 @@
 
 import { chmodSync, cpSync, globSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { build, type Plugin } from 'esbuild';
+import { build } from 'esbuild';
 import { readPageParts } from '../src/web/page-parts.ts';
+import { leanKubernetesClient, plainBuiltins } from './bundle-plugins.ts';
 
 const root = dirname(import.meta.dirname);
 const dist = join(root, 'dist');
 const { version }: { readonly version: string } = JSON.parse(
   readFileSync(join(root, 'package.json'), 'utf8'),
 );
-
-/**
- * An ES import of a built-in module reads every one of its exports, the lazy ones too: for node:http that is all of undici (fetch,
- * WebSocket), for node:tls the parsing of 150 root certificates. Asked for as an object, they load what is used.
- */
-const plainBuiltins: Plugin = {
-  name: 'plain-builtins',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^node:(https?|tls|crypto)$/ }, ({ path }) => ({
-      path,
-      namespace: 'builtin',
-    }));
-    onLoad({ filter: /./, namespace: 'builtin' }, ({ path }) => ({
-      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
-      loader: 'js',
-    }));
-  },
-};
 
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist);
@@ -49,8 +32,9 @@ await build({
   minify: true,
   keepNames: true,
   conditions: ['bgp-ts-source'],
-  external: ['koffi'],
-  plugins: [plainBuiltins],
+  // supports-color: asked for by `debug` where it is there; it is not
+  external: ['koffi', 'supports-color'],
+  plugins: [plainBuiltins, leanKubernetesClient],
   define: {
     HERALD_VERSION: JSON.stringify(version),
     HERALD_PAGE: JSON.stringify(readPageParts()),
