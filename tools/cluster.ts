@@ -5,7 +5,7 @@
  */
 
 import { lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Cluster, startCluster } from '../test/cluster/support/cluster.ts';
@@ -52,7 +52,7 @@ async function main(args: readonly string[]): Promise<number> {
 /** One per user, under a folder that goes with the session where there is one. */
 function stateFolder(): string {
   const { XDG_RUNTIME_DIR: runtime = '' } = process.env;
-  return join(runtime === '' ? tmpdir() : runtime, `herald-cluster-${userInfo().uid}`);
+  return join(runtime === '' ? '/tmp' : runtime, `herald-cluster-${userInfo().uid}`);
 }
 
 async function up(folder: string): Promise<void> {

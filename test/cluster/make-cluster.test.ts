@@ -51,6 +51,8 @@ describe('make cluster', () => {
     );
     expect(await kubectl('get', 'ippools,ipclaims,ipnodes,bgppeers', '-o', 'name')).to.equal('');
 
+    expect(await kubectl('get', 'ns', 'herald-system', '-o', 'name')).to.match(/herald-system/);
+
     const again = await cluster();
     expect(again.stdout).to.match(/runs already/);
     expect(kubeconfigOf(again.stdout)).to.equal(kubeconfig);

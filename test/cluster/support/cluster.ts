@@ -8,6 +8,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { NAMESPACE } from '../../../src/model/names.ts';
 import type { KubeObject } from '../../../src/sources/kube/api.ts';
 import {
   ENDPOINT_SLICES,
@@ -37,7 +38,7 @@ import {
 import { Pki } from './pki.ts';
 import { reset } from './reset.ts';
 import { ApiServer, Etcd } from './servers.ts';
-import { serviceAccountToken, type TokenOptions } from './service-account.ts';
+import { ensure, serviceAccountToken, type TokenOptions } from './service-account.ts';
 import { TestApi } from './test-api.ts';
 
 export interface ClusterOptions {
@@ -169,9 +170,10 @@ export class Cluster {
     return run('kubectl', args, { env, input, timeoutMs: 60_000 });
   }
 
-  /** deploy/crds; resolves when they are served by all servers. */
+  /** deploy/crds and the namespace of our Leases; resolves when all servers serve them. */
   async installCrds(folder = join(repository, 'deploy/crds')): Promise<void> {
     const documents = readDocuments([folder]);
+    await ensure(this.api, NAMESPACES, { metadata: { name: NAMESPACE } });
     await this.#applier.apply(documents);
     for (const server of this.servers.slice(1)) await new Applier(server.api).apply(documents);
   }

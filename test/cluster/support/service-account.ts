@@ -61,7 +61,8 @@ async function podOn(api: TestApi, { namespace, name, node }: PodPlace): Promise
   return { kind: 'Pod', apiVersion: 'v1', name: podName, uid: pod.metadata.uid };
 }
 
-async function ensure(api: TestApi, resource: Resource, body: object): Promise<void> {
+/** Creates what is not there yet. */
+export async function ensure(api: TestApi, resource: Resource, body: object): Promise<void> {
   try {
     await api.create(resource, body);
   } catch (error) {
