@@ -6,7 +6,10 @@
 import { readFileSync } from 'node:fs';
 import { type Clock, nodeClock, nodeRandom } from 'bgp-ts';
 import type { Agent } from '../agent/agent.ts';
+import { howToStop } from '../agent/kube-report/how-to-stop.ts';
 import { type KubeReport, startKubeReport } from '../agent/kube-report/kube-report.ts';
+import type { OwnPod } from '../agent/kube-report/restart-evidence.ts';
+import type { StopKind } from '../agent/kube-report/restart-proof.ts';
 import type { SettingTexts } from '../config/agent-settings.ts';
 import { parseServers } from '../config/api-servers.ts';
 import type { Log } from '../log/log.ts';
@@ -15,6 +18,7 @@ import { type ClosableKubeApi, createKubeApi } from '../sources/kube/api-client.
 import { KubeAccessError } from '../sources/kube/find-kubeconfig.ts';
 import { type KubeAccess, loadKubeAccess } from '../sources/kube/kube-access.ts';
 import { pause } from '../sources/kube/pause.ts';
+import { type ApiMeter, MeteredApi } from '../telemetry/metered-api.ts';
 import { UsageError, type World } from './command.ts';
 
 export interface ClusterParts {
@@ -25,12 +29,16 @@ export interface ClusterParts {
   readonly agent: Agent;
   /** of this machine, the same after a restart */
   readonly instance: string;
+  /** counts what is asked of the API */
+  readonly meter?: ApiMeter;
 }
 
 /** What an agent has of its cluster while it runs. */
 export interface ClusterLink {
   readonly api: ClosableKubeApi;
   readonly report: KubeReport;
+  /** asked at a signal, while news still come */
+  howToStop(): Promise<StopKind>;
   /** no more news; what was said stands */
   stopListening(): void;
   /** after the agent has stopped */
@@ -42,7 +50,8 @@ export async function linkCluster(parts: ClusterParts, access: KubeAccess): Prom
   const { version } = world;
   const api = createKubeApi(access, { clock: nodeClock, random: nodeRandom, log, version });
   log.info('kube.server', { access: access.origin }, 'way to the API');
-  const shared = { api, clock: nodeClock, random: nodeRandom, log };
+  const metered = parts.meter === undefined ? api : new MeteredApi(api, parts.meter);
+  const shared = { api: metered, clock: nodeClock, random: nodeRandom, log };
   const source = new AgentSource({ ...shared, nodeName, agent });
   const report = startKubeReport({ ...shared, agent, node: nodeName, instance });
   source.start();
@@ -51,12 +60,17 @@ export async function linkCluster(parts: ClusterParts, access: KubeAccess): Prom
   return {
     api,
     report,
+    howToStop: () => howToStop({ ...shared, agent, ...podOf(settings) }),
     stopListening: () => source.stop(),
     close: async (how) => {
       await Promise.all([report.stop(how), controller?.stop()]);
       api.close();
     },
   };
+}
+
+function podOf({ podName }: SettingTexts): { readonly pod?: OwnPod } {
+  return podName === '' ? {} : { pod: { name: podName } };
 }
 
 /** Simple mode: one process for a cluster of one node. */

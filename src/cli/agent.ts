@@ -20,10 +20,13 @@ import {
   Speaker,
 } from 'bgp-ts';
 import { Agent } from '../agent/agent.ts';
+import type { KubeProxy } from '../agent/agent-options.ts';
 import type { JoinCheck } from '../agent/health.ts';
+import type { ReportHealth } from '../agent/kube-report/kube-report.ts';
 import { MachineMemory } from '../agent/kube-report/machine-memory.ts';
 import { defaultRouterId } from '../agent/router-id.ts';
 import { SavedViewFile } from '../agent/saved-view-file.ts';
+import { createAskHttp } from '../checks/ask-http.ts';
 import { nodeProbe } from '../checks/probe.ts';
 import { parseLabels, SETTINGS, type SettingTexts } from '../config/agent-settings.ts';
 import { type DocumentSources, parseSources } from '../config/document-sources.ts';
@@ -42,6 +45,9 @@ import { createPinoLog } from '../log/pino-log.ts';
 import { optional } from '../model/optional.ts';
 import { FilesSource } from '../sources/files/files-source.ts';
 import type { KubeAccess } from '../sources/kube/kube-access.ts';
+import { parseListenAddress } from '../telemetry/listen-address.ts';
+import type { ClusterLink } from './agent-cluster.ts';
+import type { AgentTelemetry } from './agent-telemetry.ts';
 import { type Command, UsageError, type World } from './command.ts';
 import { settingsHelp } from './settings-help.ts';
 
@@ -150,7 +156,8 @@ async function runAgent(running: Running): Promise<number> {
   const stopped = new Promise<string>((settle) => world.onStopSignal(settle));
   const kernel = new RtnetlinkAddressTable({ ownedFile: join(settings.stateDir, 'addresses') });
   const addresses = new LockedAddressTable(kernel, () => takeAddressLock(LOCK_FOLDER, world.pid));
-  const agent = createAgent(running, addresses);
+  const telemetry = await prepareTelemetry(running);
+  const agent = createAgent(running, addresses, telemetry);
   const control = new ControlServer({
     path: settings.socket,
     status: () => agent.status(),
@@ -167,17 +174,31 @@ async function runAgent(running: Running): Promise<number> {
   const { text } = sourcesOf(settings);
   log.info('agent.start', { version: world.version, pid: world.pid, source: text }, 'starting');
   agent.start();
-  const [files, cluster] = await startSources(running, agent);
+  const [files, cluster] = await startSources(running, agent, telemetry);
+  await telemetry?.start(agent, () => cluster?.health());
   const signal = await stopped;
+  const how = (await cluster?.howToStop()) ?? 'away';
   files?.stop();
   await cluster?.stopListening();
-  await agent.stop(signal);
-  await cluster?.close('away');
-  await control.stop();
+  await (how === 'restart' ? agent.stopForRestart() : agent.stop(signal));
+  if (how === 'restart') machineMemory(settings, log).rememberRestart(nodeClock.wallTimeMs());
+  await cluster?.close(how);
+  await Promise.all([telemetry?.stop(), control.stop()]);
   return 0;
 }
 
+async function prepareTelemetry(running: Running): Promise<AgentTelemetry | undefined> {
+  const { settings, log, world } = running;
+  const address = parseListenAddress(settings.metricsAddress);
+  if (address === undefined) return undefined;
+  const { AgentTelemetry: Telemetry } = await import('./agent-telemetry.ts');
+  return new Telemetry(address, { version: world.version, log });
+}
+
 interface ClusterHandle {
+  /** undefined while there is no way to the API yet */
+  health(): ReportHealth | undefined;
+  howToStop(): Promise<'away' | 'restart'>;
   stopListening(): Promise<void>;
   close(how: 'away' | 'restart'): Promise<void>;
 }
@@ -186,6 +207,7 @@ interface ClusterHandle {
 async function startSources(
   running: Running,
   agent: Agent,
+  telemetry: AgentTelemetry | undefined,
 ): Promise<readonly [FilesSource | undefined, ClusterHandle | undefined]> {
   const { directory, sources } = sourcesOf(running.settings);
   const files =
@@ -199,7 +221,7 @@ async function startSources(
         });
   running.world.onReloadSignal(() => void files?.reload());
   await files?.start();
-  const cluster = sources.includes('api') ? startCluster(running, agent) : undefined;
+  const cluster = sources.includes('api') ? startCluster(running, agent, telemetry) : undefined;
   return [files, cluster];
 }
 
@@ -207,17 +229,24 @@ async function startSources(
 function startCluster(
   { settings, nodeName, log, world, access }: Running,
   agent: Agent,
+  telemetry: AgentTelemetry | undefined,
 ): ClusterHandle {
   const ending = new AbortController();
+  let link: ClusterLink | undefined;
   const linking = (async () => {
     const { awaitAccess, linkCluster } = await import('./agent-cluster.ts');
     const options = { world, log, clock: nodeClock, signal: ending.signal };
     const way = access ?? (await awaitAccess(settings, options));
     if (way === undefined) return undefined;
     const instance = machineMemory(settings, log).instance();
-    return await linkCluster({ settings, nodeName, log, world, agent, instance }, way);
+    const meter = optional('meter', telemetry?.meter);
+    const parts = { settings, nodeName, log, world, agent, instance, ...meter };
+    link = await linkCluster(parts, way);
+    return link;
   })();
   return {
+    health: () => link?.report.health,
+    howToStop: async () => (await link?.howToStop())?.kind ?? 'away',
     stopListening: async () => {
       ending.abort();
       (await linking)?.stopListening();
@@ -248,9 +277,16 @@ function sourcesOf({ source }: SettingTexts): Sources {
   return { sources, directory: files, text };
 }
 
-function createAgent(running: Running, addresses: LockedAddressTable): Agent {
+function createAgent(
+  running: Running,
+  addresses: LockedAddressTable,
+  telemetry: AgentTelemetry | undefined,
+): Agent {
   const { settings, joinCheck, nodeName, log, world } = running;
-  const speaker = createAgentSpeaker(addresses);
+  const isBack =
+    running.settings.podName !== '' &&
+    machineMemory(settings, log).takeRestart(nodeClock.wallTimeMs());
+  const speaker = createAgentSpeaker(addresses, isBack);
   const listenAddress = parseAddress(settings.listenAddress);
   const routerId = parseRouterId(settings.routerId);
   const { sources, text } = sourcesOf(settings);
@@ -258,7 +294,7 @@ function createAgent(running: Running, addresses: LockedAddressTable): Agent {
   return new Agent({
     clock: nodeClock,
     random: nodeRandom,
-    speaker,
+    speaker: telemetry?.timed(speaker) ?? speaker,
     listen: () => {
       void speaker.listen({
         port: Number(settings.listenPort),
@@ -267,6 +303,7 @@ function createAgent(running: Running, addresses: LockedAddressTable): Agent {
     },
     addresses,
     probe: nodeProbe,
+    ...optional('kubeProxy', kubeProxyOf(settings)),
     readPassword,
     store,
     log,
@@ -289,6 +326,11 @@ function createAgent(running: Running, addresses: LockedAddressTable): Agent {
     pid: world.pid,
     warnings: (interfaces) => machineWarnings(interfaces, addresses),
   });
+}
+
+function kubeProxyOf({ source, kubeProxyCheck }: SettingTexts): KubeProxy | undefined {
+  if (!parseSources(source).sources.includes('api')) return undefined;
+  return { ask: createAskHttp(), url: kubeProxyCheck === 'none' ? undefined : kubeProxyCheck };
 }
 
 /** Asked for without waiting: a pipe in its place would hold everything until somebody writes. */
@@ -330,8 +372,9 @@ function ipv4Addresses(addresses: AddressTable) {
 }
 
 /** A claimed address on the session's interface is no next hop: other nodes have it too. */
-function createAgentSpeaker(addresses: AddressTable): Speaker {
+function createAgentSpeaker(addresses: AddressTable, restarting: boolean): Speaker {
   return new Speaker({
+    restarting,
     clock: nodeClock,
     random: nodeRandom,
     transport: new NodeTcpTransport({ closeTimeoutMs: CLOSE_TIMEOUT_MS }),

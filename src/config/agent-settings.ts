@@ -9,6 +9,7 @@
 import { parseAddress, parseRouterId } from 'bgp-ts';
 import { parsePin, parseTarget } from '../checks/parse-target.ts';
 import { LOG_LEVELS } from '../log/log.ts';
+import { parseListenAddress } from '../telemetry/listen-address.ts';
 import { parseServers } from './api-servers.ts';
 import { parseSources } from './document-sources.ts';
 import {
@@ -113,6 +114,20 @@ export const SETTINGS = {
     '/run/herald/agent.sock',
     path,
     'the control socket, for `herald status` and its kin; one agent per socket',
+  ),
+  metricsAddress: row(
+    'metrics-address',
+    'ADDRESS:PORT',
+    'off',
+    parseListenAddress,
+    'where /metrics, /livez and /readyz are served; an address alone means port 9179',
+  ),
+  podName: row(
+    'pod-name',
+    'NAME',
+    '',
+    anything,
+    'the pod that this agent is, in herald-system; without it no stop is a planned restart',
   ),
   logLevel: row('log-level', 'LEVEL', 'info', oneOf(LOG_LEVELS), `one of ${LOG_LEVELS.join(', ')}`),
   joinCheck: row(

@@ -20,6 +20,8 @@ const VALUES = {
   listenPort: ['1001', '1002', '1003'],
   stateDir: ['/f', '/e', '/a'],
   socket: ['/f', '/e', '/a'],
+  metricsAddress: [':9180', '127.0.0.1:9180', '192.0.2.1'],
+  podName: ['f', 'e', 'a'],
   logLevel: ['debug', 'warn', 'error'],
   joinCheck: ['none', 'tcp://127.0.0.1:1', 'file:/ok'],
   joinCa: ['/f', '/e', '/a'],
