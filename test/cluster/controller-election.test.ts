@@ -1,0 +1,175 @@
+/** Several controllers on a real API server: who leads, who follows, and that nobody else writes (SEEDS A4, A9, A19, B4, C3). */
+
+import { expect } from 'chai';
+import { CONTROLLER_LEASE } from '../../src/model/names.ts';
+import { BGP_PEERS, LEASES } from '../../src/sources/kube/resources.ts';
+import { untilValue } from '../support/poll.ts';
+import type { AuditMark } from './support/audit.ts';
+import { at, type Cluster, startCluster } from './support/cluster.ts';
+import { type HeraldRun, startHerald } from './support/herald-run.ts';
+import { skipWithoutCluster } from './support/require-cluster.ts';
+import { freePorts } from './support/servers.ts';
+
+const READS = new Set(['get', 'list', 'watch']);
+/** shorter than the defaults, in the same proportions */
+const QUICK = [
+  '--leader-elect-lease-duration=6',
+  '--leader-elect-renew-deadline=4',
+  '--leader-elect-retry-period=1',
+];
+
+describe('several controllers', () => {
+  let cluster: Cluster;
+  const running: HeraldRun[] = [];
+
+  before(async function start() {
+    skipWithoutCluster(this);
+    cluster = await startCluster();
+  });
+
+  afterEach(async () => {
+    for (const each of running.splice(0)) {
+      each.thaw();
+      await each.kill();
+    }
+    await cluster?.reset();
+  });
+  after(() => cluster?.stop());
+
+  async function controller(name: string, flags: readonly string[] = []): Promise<HeraldRun> {
+    const [port] = await freePorts(1);
+    const kubeconfig = cluster.userKubeconfig(name, ['system:masters']);
+    const args = ['controller', `--identity=${name}`, `--metrics-address=127.0.0.1:${port}`];
+    const options = { name, folder: cluster.folder, kubeconfig };
+    const run = startHerald([...args, ...flags], options);
+    running.push(run);
+    return run;
+  }
+
+  async function holder(): Promise<string> {
+    const lease = await cluster.api.get(LEASES, CONTROLLER_LEASE);
+    return String(at(lease, 'spec', 'holderIdentity') ?? '');
+  }
+
+  const leads = (name: string, timeoutMs: number) =>
+    untilValue(`${name} leads`, holder, (found) => found.startsWith(`${name}_`), {
+      timeoutMs,
+      everyMs: 20,
+    });
+
+  /** what this user has done to objects, the refused attempts too */
+  const writes = (user: string, since: AuditMark) =>
+    cluster
+      .audit(since)
+      .filter((entry) => entry.user === user && !READS.has(entry.verb))
+      .map(({ verb, resource, name = '', code }) => `${verb} ${resource} ${name} ${code}`);
+
+  /** a peer's status is the leader's to write */
+  async function actsOn(peer: string, user: string, timeoutMs = 20_000): Promise<void> {
+    const since = cluster.auditMark();
+    await cluster.api.create(BGP_PEERS, {
+      apiVersion: 'herald.dev/v1alpha1',
+      kind: 'BGPPeer',
+      metadata: { name: peer },
+      spec: { address: '192.0.2.1', asn: 64500 },
+    });
+    await untilValue(
+      `${user} writes the status of ${peer}`,
+      () => writes(user, since),
+      (found) => found.includes(`patch bgppeers ${peer} 200`),
+      { timeoutMs },
+    );
+  }
+
+  it('waits for kinds that are installed later, and says so at /readyz', async () => {
+    const [port] = await freePorts(1);
+    const early = await controller('early', [`--metrics-address=127.0.0.1:${port}`]);
+    const ready = async () => {
+      const answer = await fetch(`http://127.0.0.1:${port}/readyz`);
+      return { status: answer.status, text: await answer.text() };
+    };
+    const waiting = await untilValue(
+      'all but our own kinds are listed',
+      ready,
+      ({ text }) => text.endsWith(': ipNodes, claims, pools, peers\n'),
+      { timeoutMs: 20_000 },
+    );
+    expect(waiting.status).to.equal(503);
+    await cluster.installCrds();
+    await untilValue('it is ready', ready, ({ status }) => status === 200, { timeoutMs: 45_000 });
+    await leads('early', 20_000);
+    await actsOn('late', 'early');
+    expect(early.isRunning).to.equal(true);
+  });
+
+  it('has another leader within the lease when the first is frozen, and the first writes nothing when it wakes up', async () => {
+    const first = await controller('a');
+    await leads('a', 20_000);
+    const second = await controller('b');
+    await second.logged('everything is listed', ({ event }) => event === 'kube.synced');
+    await actsOn('one', 'a');
+    first.freeze();
+    const frozenMs = performance.now();
+    await leads('b', 25_000);
+    const tookMs = performance.now() - frozenMs;
+    expect(tookMs, 'not before the lease of 15 s has run out').to.be.above(10_000);
+    expect(tookMs).to.be.below(19_000);
+    await actsOn('two', 'b');
+    const since = cluster.auditMark();
+    first.thaw();
+    await first.logged('it has lost the lead', ({ msg }) => msg === 'leading no more');
+    await actsOn('three', 'b');
+    expect(writes('a', since)).to.deep.equal([]);
+    expect(first.isRunning && second.isRunning).to.equal(true);
+  });
+
+  it('gives the Lease back on SIGTERM: another leads within a second, and it exits 0', async () => {
+    const first = await controller('a');
+    await leads('a', 20_000);
+    const second = await controller('b');
+    await second.logged('everything is listed', ({ event }) => event === 'kube.synced');
+    await actsOn('one', 'a');
+    const since = cluster.auditMark();
+    const stoppedMs = performance.now();
+    const status = first.stop();
+    await leads('b', 10_000);
+    expect(performance.now() - stoppedMs).to.be.below(1000);
+    expect(await status).to.equal(0);
+    // an event may have been under way
+    const others = writes('a', since).filter((write) => !write.startsWith('create events'));
+    expect(others).to.deep.equal([`update leases ${CONTROLLER_LEASE} 200`]);
+  });
+
+  it('goes on while one of three is left, whichever are killed', async () => {
+    const all = new Map<string, HeraldRun>();
+    for (const name of ['a', 'b', 'c']) all.set(name, await controller(name, QUICK));
+    for (const peer of ['one', 'two', 'three']) {
+      const found = await untilValue(
+        'one that lives leads',
+        async () => (await holder()).split('_')[0] ?? '',
+        (name) => all.has(name),
+        { timeoutMs: 30_000 },
+      );
+      await actsOn(peer, found);
+      if (peer === 'three') break;
+      await all.get(found)?.kill();
+      all.delete(found);
+    }
+    expect(all.size).to.equal(1);
+  });
+
+  it('lives through 20 seconds without the API, and leads again by itself', async () => {
+    const [server] = cluster.servers;
+    const only = await controller('a', QUICK);
+    await leads('a', 20_000);
+    await actsOn('one', 'a');
+    await server?.kill();
+    await only.logged('it has lost the lead', ({ msg }) => msg === 'leading no more');
+    await new Promise((resolve) => setTimeout(resolve, 20_000));
+    expect(only.isRunning).to.equal(true);
+    await server?.start();
+    // watches come back with a back-off of up to 30 s
+    await actsOn('two', 'a', 60_000);
+    expect(only.isRunning).to.equal(true);
+  });
+});
