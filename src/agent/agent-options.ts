@@ -1,6 +1,7 @@
 /** What an agent is made of: everything of the world that it touches comes in here, so that the fast-forward tests run the very class. */
 
 import type { Clock, Random, Speaker } from 'bgp-ts';
+import type { AskHttp } from '../checks/ask-http.ts';
 import type { Probe } from '../checks/probe.ts';
 import type { AddressTable } from '../linux/address-table.ts';
 import type { Log } from '../log/log.ts';
@@ -18,6 +19,8 @@ export interface AgentOptions {
   readonly listen: () => void;
   readonly addresses: AddressTable;
   readonly probe: Probe;
+  /** whom to ask about Services; absent: nobody */
+  readonly kubeProxy?: KubeProxy;
   /** text of a password file; throws what the file system says */
   readonly readPassword: (path: string) => string;
   readonly store: ViewStore;
@@ -45,4 +48,11 @@ export interface AgentOptions {
 export interface ViewStore {
   load(): SavedView | undefined;
   save(view: SavedView): void;
+}
+
+/** kube-proxy on this machine. */
+export interface KubeProxy {
+  readonly ask: AskHttp;
+  /** of its own health; undefined: it is not asked, and Services wait for nothing */
+  readonly url: string | undefined;
 }

@@ -9,11 +9,10 @@
  */
 
 import type { Address, PeerStatus, SpeakerEvent } from 'bgp-ts';
-import { CheckRunner } from '../checks/check-runner.ts';
-import type { Verdict } from '../checks/verdict.ts';
 import type { ClusterNode } from '../model/cluster-node.ts';
 import type { Documents } from '../model/documents.ts';
 import type { DocumentSource } from '../model/refusal.ts';
+import { AgentChecks } from './agent-checks.ts';
 import type { AgentOptions } from './agent-options.ts';
 import { type Announced, AnnouncedState } from './announced.ts';
 import { Binder } from './binder.ts';
@@ -23,7 +22,6 @@ import { faultKey, logDocuments } from './document-log.ts';
 import { drain, undrain } from './drain-orders.ts';
 import { flushed, nextChange } from './flush.ts';
 import { GateHistory } from './gate-history.ts';
-import { JOIN_KEY, joinFinding, wantedChecks } from './health.ts';
 import type { Heard } from './heard-documents.ts';
 import { Knowledge } from './knowledge.ts';
 import { NamedTimers } from './named-timers.ts';
@@ -47,7 +45,7 @@ export class Agent {
   readonly #options: AgentOptions;
   readonly #knowledge: Knowledge;
   readonly #binder: Binder;
-  readonly #checks: CheckRunner;
+  readonly #checks: AgentChecks;
   readonly #passwords: PasswordFiles;
   readonly #timers: NamedTimers;
   readonly #history = new GateHistory();
@@ -63,7 +61,7 @@ export class Agent {
 
   constructor(options: AgentOptions) {
     this.#options = options;
-    const { clock, random, probe, asn, node, joinCheck, store } = options;
+    const { clock, asn, node, joinCheck, store } = options;
     const saved = store.load();
     this.#passwords = new PasswordFiles(options.readPassword);
     const routerId = options.isRouterIdFixed
@@ -82,8 +80,12 @@ export class Agent {
     this.#announced = new AnnouncedState(options.speaker);
     this.#binder = new Binder(options.addresses, options.log);
     this.#timers = new NamedTimers(clock);
-    const onChange = (key: string, verdict: Verdict) => this.#onVerdict(key, verdict);
-    this.#checks = new CheckRunner({ clock, random, probe, onChange });
+    this.#checks = new AgentChecks({
+      world: options,
+      knowledge: this.#knowledge,
+      onDecisive: () => this.#schedule(),
+      onNews: () => this.#notify(),
+    });
     this.#startedMs = clock.now();
   }
 
@@ -103,7 +105,8 @@ export class Agent {
     const { stale, staleApi } = this.#view();
     const oldest = stale ?? staleApi;
     if (oldest !== undefined) log.info('agent.stale', { reason: oldest.sentence }, 'saved View');
-    this.#applyChecks();
+    this.#checks.applyServices(true);
+    this.#checks.apply(this.#desired, this.#view());
     this.#refresh();
     // how old a saved View is counts from when its source could be read last, not from when it changed last
     this.#timers.every('save-again', Math.min(maxStaleMs / 10, SAVE_AGAIN_MS), () => this.#save());
@@ -118,6 +121,7 @@ export class Agent {
     const known = new Set((this.#knowledge.documents?.faults ?? []).map(faultKey));
     this.#knowledge.learn(source, documents, this.#desired, this.#now());
     logDocuments(this.#options.log, documents, known);
+    this.#checks.applyServices(false);
     this.#refresh();
     this.#saveSoon();
   }
@@ -317,7 +321,7 @@ export class Agent {
     }
     this.#desired = next;
     knowledge.rememberAnnounced(next);
-    this.#applyChecks();
+    this.#checks.apply(this.#desired, this.#view());
     tellSpeaker(next, this.#options);
     this.#announced.decided(next);
     this.#unbindAfterFlush();
@@ -328,31 +332,6 @@ export class Agent {
     if (wakeAtMs === undefined) this.#timers.cancel('wake');
     else this.#timers.start('wake', wakeAtMs - view.nowMs, () => this.#refresh());
     this.#notify();
-  }
-
-  #applyChecks(): void {
-    const wanted = wantedChecks(this.#options.joinCheck, this.#desired);
-    const { verdicts } = this.#knowledge;
-    for (const key of verdicts.keys()) if (!wanted.has(key)) verdicts.delete(key);
-    this.#checks.apply(wanted);
-  }
-
-  #onVerdict(key: string, verdict: Verdict): void {
-    const { verdicts } = this.#knowledge;
-    const before = verdicts.get(key);
-    verdicts.set(key, verdict);
-    if (key === JOIN_KEY && (before?.open ?? false) !== verdict.open) {
-      const { sentence } = joinFinding(this.#options.joinCheck, verdicts);
-      this.#options.log.info(
-        'agent.join',
-        { reason: sentence },
-        verdict.open ? 'joined' : 'not joined',
-      );
-    }
-    // a check that is new on an announced claim closes it by a failure that changes nothing in its own verdict
-    const isDecisive = before?.open !== verdict.open || !verdict.open;
-    if (isDecisive) this.#schedule();
-    else this.#notify();
   }
 
   #onSpeaker(event: SpeakerEvent): void {

@@ -4,15 +4,16 @@
  */
 
 import { addressKey, formatAddress } from 'bgp-ts';
-import type { CheckTarget } from '../model/check-spec.ts';
 import type { Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpPool } from '../model/ip-pool.ts';
 import { poolHolds } from '../model/pool-addresses.ts';
+import { checkHost, forbiddenCheck } from './check-targets.ts';
 import { drained, drainGate, drainWaitMs, type TimedGate } from './drain-gate.ts';
 import type { Gate } from './gate.ts';
 import { type JoinedGates, joinedGateOf } from './joined-gate.ts';
 import { type PlacementView, placedGate, type Standing, standingOf } from './placement.ts';
+import { serviceGate } from './service-gate.ts';
 import type { Departure, Finding, View } from './view.ts';
 
 /** A claim, the pool that holds it, where it stands, and whether a person has taken it away. */
@@ -65,11 +66,12 @@ function findPool(claim: IpClaim, pools: readonly IpPool[]): IpPool | undefined 
 export function claimGates(subject: ClaimSubject, view: View, joined: JoinedGates): ClaimGates {
   const assigned = assignedGate(subject, view);
   const notDraining = drainGate(subject.claim, subject.pool, view);
-  const wakeAtMs = earlier(assigned.wakeAtMs, notDraining.wakeAtMs);
+  const healthy = healthyGate(subject.claim, view);
+  const wakeAtMs = earlier(earlier(assigned.wakeAtMs, healthy.wakeAtMs), notDraining.wakeAtMs);
   return {
     joined: joinedGateOf(subject.claim, subject.pool, joined),
     assigned: assigned.gate,
-    healthy: healthyGate(subject.claim.object, view),
+    healthy: healthy.gate,
     bound: boundGate(subject.claim.object, view),
     pooled: pooledGate(subject, view),
     notDraining: notDraining.gate,
@@ -96,9 +98,23 @@ function assignedGate(subject: ClaimSubject, view: View): TimedGate {
   return { gate, ...(stale === undefined ? {} : { wakeAtMs: stale.untilMs }) };
 }
 
-export function healthyGate(claim: IpClaim, view: View): Gate {
-  if (claim.checks.length === 0) return NO_CHECKS;
-  const found = view.health.get(claim.name);
+const WITHOUT_CHECKS: TimedGate = { gate: NO_CHECKS };
+
+/** Its own checks first, then what kube-proxy says of the Services behind it. */
+export function healthyGate(claim: Sourced<IpClaim>, view: View): TimedGate {
+  const { object } = claim;
+  const own = object.checks.length === 0 ? WITHOUT_CHECKS : { gate: checksGate(claim, view) };
+  if (own.gate.state === 'closed') return own;
+  return serviceGate(claim, view) ?? own;
+}
+
+function checksGate(claim: Sourced<IpClaim>, view: View): Gate {
+  const forbidden = forbiddenCheck(claim, view);
+  if (forbidden !== undefined) {
+    const remedy = "change the claim's checks";
+    return { name: 'healthy', state: 'closed', sentence: forbidden, remedy };
+  }
+  const found = view.health.get(claim.object.name);
   return found === undefined
     ? { name: 'healthy', state: 'closed', sentence: 'its checks have not been asked yet' }
     : finding('healthy', found);
@@ -154,11 +170,5 @@ function finding(name: Gate['name'], { isOpen, sentence, remedy }: Finding): Gat
 /** A check of the claim's own address can only pass while the address is there: such a claim keeps it while it is unhealthy. */
 export function asksItself(claim: IpClaim): boolean {
   const own = formatAddress(claim.address);
-  return claim.checks.some(({ target }) => hostOf(target) === own);
-}
-
-function hostOf(target: CheckTarget): string | undefined {
-  if (target.kind === 'tcp') return target.host;
-  if (target.kind !== 'http') return undefined;
-  return URL.parse(target.url)?.hostname.replace(/^\[|\]$/g, '');
+  return claim.checks.some(({ target }) => checkHost(target) === own);
 }

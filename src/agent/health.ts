@@ -3,8 +3,9 @@
 import { describeVerdict, type Verdict } from '../checks/verdict.ts';
 import type { CheckSpec } from '../model/check-spec.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
+import { forbiddenCheck } from './check-targets.ts';
 import type { DesiredState } from './desired.ts';
-import type { Finding } from './view.ts';
+import type { Finding, View } from './view.ts';
 
 /** what the join check is: one to ask, or a person's word that none is needed */
 export type JoinCheck = CheckSpec | 'none' | undefined;
@@ -19,12 +20,14 @@ export function checkKey(claim: IpClaim, index: number): string {
 export function wantedChecks(
   joinCheck: JoinCheck,
   { claims }: DesiredState,
+  view: View,
 ): ReadonlyMap<string, CheckSpec> {
   const wanted = new Map<string, CheckSpec>();
   if (joinCheck !== undefined && joinCheck !== 'none') wanted.set(JOIN_KEY, joinCheck);
   for (const { subject, gates } of claims) {
     if (gates.assigned.state === 'closed' || gates.pooled.state === 'closed') continue;
     const { object } = subject.claim;
+    if (object.checks.length === 0 || forbiddenCheck(subject.claim, view) !== undefined) continue;
     for (const [index, spec] of object.checks.entries()) wanted.set(checkKey(object, index), spec);
   }
   return wanted;

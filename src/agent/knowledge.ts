@@ -34,6 +34,7 @@ import type {
   Finding,
   NodeIdentity,
   PasswordFact,
+  ServiceFacts,
   View,
 } from './view.ts';
 
@@ -62,6 +63,7 @@ export class Knowledge {
   /** of Secrets, by peer name */
   secrets: ReadonlyMap<string, PasswordFact> = new Map();
   fencedSinceMs: number | undefined;
+  serviceFacts: ServiceFacts | undefined;
   /** why the cluster does not take this machine for its node */
   objection: string | undefined;
   #nodeDrain: Drain | undefined;
@@ -76,7 +78,10 @@ export class Knowledge {
     this.#options = options;
     this.#heard = new HeardDocuments(options);
     this.#node = options.node;
-    if (this.#hasCluster) this.#clusterFacts = clusterFacts(this.#cluster, options.cluster);
+    if (!this.#hasCluster) return;
+    this.#clusterFacts = clusterFacts(this.#cluster, options.cluster);
+    // until somebody says otherwise: what a saved View has of exclusive claims may be another node's by now
+    this.fencedSinceMs = 0;
   }
 
   /** undefined: nothing has been heard and nothing was saved, so there is no desired state */
@@ -210,6 +215,7 @@ export class Knowledge {
       ...optional('staleApi', this.#heard.stale('api')),
       ...optional('cluster', this.#clusterView()),
       ...optional('fencedSinceMs', this.fencedSinceMs),
+      ...optional('serviceFacts', this.serviceFacts),
     };
   }
 

@@ -162,7 +162,7 @@ function claimStatus(input: StatusInput, decision: ClaimDecision): ClaimStatus {
   const told = {
     ...gates,
     joined: lastWord(gates.joined, joinedNow),
-    healthy: lastWord(gates.healthy, healthyGate(object, input.view)),
+    healthy: lastWord(gates.healthy, healthyGate(subject.claim, input.view).gate),
   };
   const own = claimGateList(told).map((gate) => gateStatus(input, name, gate));
   return {

@@ -37,8 +37,19 @@ export interface View {
   readonly staleApi?: StaleFact;
   /** what the cluster says of this node; absent where no cluster is a source */
   readonly cluster?: ClusterFacts;
+  /** absent where nobody asks kube-proxy */
+  readonly serviceFacts?: ServiceFacts;
   /** the Lease of this node was last renewed too long ago: exclusive claims of the API step down one level */
   readonly fencedSinceMs?: number;
+}
+
+/** What kube-proxy on this node has said. */
+export interface ServiceFacts {
+  /** by healthCheckNodePort; one that has not answered yet is missing */
+  readonly ports: ReadonlyMap<number, 'serving' | 'empty'>;
+  /** by claim name: waits for the rules of its Service, until then at most */
+  readonly waiting: ReadonlyMap<string, number>;
+  readonly isProxyUnwell: boolean;
 }
 
 /** What is read of this node's own Node. */

@@ -1,0 +1,61 @@
+/**
+ * What kube-proxy's /healthz tells. Pure. It answers 200 before its first sync, and `lastUpdated` of a healthy one is the time of the
+ * answer in releases of today: when rules were really written stands per family in `status`, since Kubernetes 1.34. Without that there is
+ * only time to go by.
+ */
+
+import type { Family } from 'bgp-ts';
+
+export interface ProxyHealth {
+  readonly isHealthy: boolean;
+  /** when rules were written last, wall clock; of a family that is missing, never */
+  readonly syncedMs?: Readonly<Partial<Record<Family, number>>>;
+}
+
+/** undefined: no answer that means anything */
+export function parseProxyHealth(status: number, body: string): ProxyHealth | undefined {
+  if (status !== 200 && status !== 503) return undefined;
+  const isHealthy = status === 200;
+  const families = familiesOf(body);
+  if (families === undefined) return { isHealthy };
+  const syncedMs: Partial<Record<Family, number>> = {};
+  for (const [name, told] of Object.entries(families)) {
+    const family = name === 'IPv4' ? 'ipv4' : name === 'IPv6' ? 'ipv6' : undefined;
+    const atMs = Date.parse(String(field(told, 'lastUpdated') ?? ''));
+    if (family !== undefined && !Number.isNaN(atMs)) syncedMs[family] = atMs;
+  }
+  return { isHealthy, syncedMs };
+}
+
+function familiesOf(body: string): object | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+  const status = field(value, 'status');
+  return typeof status === 'object' && status !== null ? status : undefined;
+}
+
+function field(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined;
+  return Object.getOwnPropertyDescriptor(value, name)?.value;
+}
+
+/** a Service's status follows its claim, and kube-proxy waits for that: rules of the moment before are not yet those of the Service */
+const STATUS_LAG_MS = 20;
+/** kube-proxy writes rules at most once a second, so what was wanted before has been written by then */
+const SYNC_PERIOD_MS = 1000;
+
+/** Have the rules been written since this claim was first seen? */
+export function hasSyncedSince(
+  health: ProxyHealth,
+  family: Family,
+  seen: { readonly wallMs: number; readonly ageMs: number },
+): boolean {
+  if (health.syncedMs === undefined) return health.isHealthy && seen.ageMs >= SYNC_PERIOD_MS;
+  const syncedMs = health.syncedMs[family];
+  return syncedMs !== undefined && syncedMs > seen.wallMs + STATUS_LAG_MS;
+}

@@ -1,0 +1,66 @@
+/**
+ * What kube-proxy says of the Services behind a claim, as a gate (the Service's half of `healthy`). Pure.
+ *
+ * Local: a node without an endpoint of its own (503) must not get the traffic. One that has not said anything yet does not either; once
+ * it has, silence changes nothing. Every Service: its rules must have been written, which is waited for, but not for long. And where
+ * kube-proxy itself is unwell the node steps back but stays: if all nodes are, all still serve.
+ */
+
+import type { Sourced } from '../model/documents.ts';
+import type { IpClaim } from '../model/ip-claim.ts';
+import type { TimedGate } from './drain-gate.ts';
+import type { ServiceFacts, View } from './view.ts';
+
+/** undefined: this gate has nothing to say */
+export function serviceGate(
+  { object, source }: Sourced<IpClaim>,
+  view: View,
+): TimedGate | undefined {
+  const { serviceFacts: facts } = view;
+  if (facts === undefined || source !== 'api' || object.services.length === 0) return undefined;
+  return portGate(object, facts) ?? waitGate(object, facts, view.nowMs) ?? proxyGate(facts);
+}
+
+function portGate({ services }: IpClaim, { ports }: ServiceFacts): TimedGate | undefined {
+  for (const { namespace, name, healthCheckNodePort: port } of services) {
+    if (port === undefined) continue;
+    const answer = ports.get(port);
+    if (answer === 'serving') continue;
+    const service = `Service ${namespace}/${name} (externalTrafficPolicy: Local)`;
+    if (answer === 'empty') return closed(`${service} has no ready endpoint on this node`);
+    const remedy = `see whether kube-proxy runs here and listens on port ${port}`;
+    return closed(`kube-proxy has not told yet whether ${service} has an endpoint here`, remedy);
+  }
+  return undefined;
+}
+
+function waitGate(
+  { name }: IpClaim,
+  { waiting }: ServiceFacts,
+  nowMs: number,
+): TimedGate | undefined {
+  const untilMs = waiting.get(name);
+  if (untilMs === undefined || nowMs >= untilMs) return undefined;
+  return {
+    ...closed('kube-proxy has not written the rules of its Service yet'),
+    wakeAtMs: untilMs,
+  };
+}
+
+const UNWELL: TimedGate = {
+  gate: {
+    name: 'healthy',
+    state: 'draining',
+    sentence: 'kube-proxy says that it is unwell; announced as the last choice while it is',
+    remedy: 'see the log of kube-proxy on this node',
+  },
+};
+
+function proxyGate({ isProxyUnwell }: ServiceFacts): TimedGate | undefined {
+  return isProxyUnwell ? UNWELL : undefined;
+}
+
+function closed(sentence: string, remedy?: string): TimedGate {
+  const how = remedy === undefined ? {} : { remedy };
+  return { gate: { name: 'healthy', state: 'closed', sentence, ...how } };
+}
