@@ -112,8 +112,8 @@ function balanced(
 }
 
 /**
- * Claims that name it and that it has no use for. One of the same name that is gone leaves at once; the Service itself gives
- * nothing up before it has what it wants instead.
+ * Claims that name it and that it has no use for. One of the same name that is gone leaves at once, and so does an address that was never
+ * told to anybody; the Service gives nothing up that serves it before it has what it wants instead.
  */
 function claimsToLeave(
   { key, service, world }: Case,
@@ -121,10 +121,13 @@ function claimsToLeave(
   isSatisfied: boolean,
 ): readonly ClaimRecord[] {
   const granted = grants.map(grantedAddress);
+  const told = [...service.ingress, ...externalAddresses(service)];
   return world.claims
     .ofService(key)
     .filter(({ address }) => !includes(granted, address))
-    .filter((claim) => isSatisfied || !isStanding(claim, service));
+    .filter(
+      (claim) => isSatisfied || !isStanding(claim, service) || !includes(told, claim.address),
+    );
 }
 
 function kindOf(grants: readonly Grant[], needed: readonly Problem[]): ServiceDecision['kind'] {

@@ -32,6 +32,10 @@ export class Waiting {
     return this.#byKey.has(key);
   }
 
+  wishOf(key: string): Wish | undefined {
+    return this.#byKey.get(key);
+  }
+
   put(wish: Wish): void {
     this.remove(wish.key);
     this.#byKey.set(wish.key, wish);

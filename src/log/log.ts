@@ -28,12 +28,16 @@ export type LogEvent =
   | 'controller.lead'
   | 'controller.event'
   | 'controller.status'
+  | 'controller.blind'
+  | 'controller.move'
   | 'documents.refused'
   | 'documents.loaded'
   | 'kube.synced'
   | 'kube.missing'
   | 'kube.retry'
   | 'kube.server'
+  | 'pool.retry'
+  | 'service.retry'
   | 'state.save';
 
 /** Never a secret among them; pino-log.ts also redacts what looks like one. */

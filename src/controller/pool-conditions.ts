@@ -1,0 +1,82 @@
+/** The status of a pool: how full it is, whether it is in force, what stands outside of it. Pure. */
+
+import { formatAddress } from 'bgp-ts';
+import type { ClaimRecord } from '../allocator/claim-record.ts';
+import type { IpPool } from '../model/ip-pool.ts';
+import { poolSize } from '../model/pool-size.ts';
+import type { CachedDocument } from './cached-document.ts';
+import type { WantedCondition } from './conditions.ts';
+import { READY_CONDITION } from './pool-register.ts';
+
+export const EXHAUSTED_CONDITION = 'Exhausted';
+export const SHRUNK_CONDITION = 'ClaimsOutside';
+
+/** the largest whole number of a 64-bit field that a JavaScript number can be */
+const MOST = 2n ** 63n - 1024n;
+const NAMED = 5;
+
+export interface PoolStatus {
+  readonly total: number;
+  readonly used: number;
+  readonly free: number;
+  readonly conditions: readonly WantedCondition[];
+}
+
+export interface PoolUse {
+  /** addresses of it that are not free */
+  readonly taken: number;
+  /** why it is not in force */
+  readonly refused?: string;
+  /** claims that were made from it and are not in it any more */
+  readonly outside: readonly ClaimRecord[];
+}
+
+export function poolStatus(document: CachedDocument<IpPool>, use: PoolUse): PoolStatus {
+  const size = document.ok ? poolSize(document.object) : 0n;
+  const free = use.refused === undefined ? size - BigInt(use.taken) : 0n;
+  const observedGeneration = document.meta.generation;
+  const conditions = [ready(document, use.refused), exhausted(use, free), outside(use.outside)].map(
+    (condition) => ({ ...condition, observedGeneration }),
+  );
+  return { total: bounded(size), used: use.taken, free: bounded(free), conditions };
+}
+
+function bounded(count: bigint): number {
+  return Number(count < MOST ? count : MOST);
+}
+
+function ready(document: CachedDocument<IpPool>, refused: string | undefined): WantedCondition {
+  const type = READY_CONDITION;
+  if (refused !== undefined) {
+    const reason = document.ok ? 'Overlaps' : 'Refused';
+    return { type, status: 'False', reason, message: refused };
+  }
+  const ranges = document.ok ? document.object.ranges : [];
+  const masked = ranges
+    .filter((range) => range.masked === true)
+    .map(
+      ({ text, first, last }) =>
+        `'${text}' means ${formatAddress(first)} to ${formatAddress(last)}`,
+    );
+  const message = masked.length === 0 ? 'addresses are given out of it' : masked.join('; ');
+  return { type, status: 'True', reason: 'Accepted', message };
+}
+
+function exhausted({ refused }: PoolUse, free: bigint): WantedCondition {
+  const type = EXHAUSTED_CONDITION;
+  if (free > 0n || refused !== undefined) {
+    return { type, status: 'False', reason: 'AddressesFree', message: '' };
+  }
+  const message = 'every address of it is taken; add addresses, or a pool';
+  return { type, status: 'True', reason: 'NoFreeAddress', message };
+}
+
+function outside(claims: readonly ClaimRecord[]): WantedCondition {
+  const type = SHRUNK_CONDITION;
+  if (claims.length === 0) return { type, status: 'False', reason: 'AllInside', message: '' };
+  const names = claims.slice(0, NAMED).map(({ address }) => formatAddress(address));
+  const more = claims.length > NAMED ? ` and ${claims.length - NAMED} more` : '';
+  const what = `${names.join(', ')}${more} were given out of it and are not in it any more`;
+  const message = `${what}; they are kept, and given to nobody else`;
+  return { type, status: 'True', reason: 'PoolShrunk', message };
+}

@@ -1,0 +1,164 @@
+/**
+ * Writes the status of pools, and flags claims that a pool has left behind. Gathered for a second and written only where something has
+ * changed: every agent hears of it.
+ */
+
+import type { Timer } from 'bgp-ts';
+import { type ClaimRecord, isHandMade } from '../allocator/claim-record.ts';
+import type { IpPool } from '../model/ip-pool.ts';
+import type { Condition } from '../model/service.ts';
+import { isNotFound, type Resource } from '../sources/kube/api.ts';
+import { DONE, KeyQueue, type QueueOutcome } from '../sources/kube/key-queue.ts';
+import { IP_CLAIMS, IP_POOLS } from '../sources/kube/resources.ts';
+import type { CachedDocument, DocumentMeta } from './cached-document.ts';
+import { changedCondition, type WantedCondition, withCondition } from './conditions.ts';
+import { documentRef } from './events.ts';
+import type { LoopContext } from './loops.ts';
+import { poolStatus } from './pool-conditions.ts';
+import type { ServiceWorld } from './service-world.ts';
+
+const DEBOUNCE_MS = 1000;
+const IN_POOL = 'InPool';
+
+export class PoolStatusLoop {
+  readonly #context: LoopContext;
+  readonly #world: ServiceWorld;
+  readonly #pools: KeyQueue;
+  readonly #flags: KeyQueue;
+  readonly #ends: (() => void)[] = [];
+  #timer: Timer | undefined;
+  /** claims by the pool that they were made from and that does not hold them */
+  #outside: ReadonlyMap<string, readonly ClaimRecord[]> = new Map();
+
+  constructor(context: LoopContext, world: ServiceWorld) {
+    const { clock, random, counters } = context;
+    this.#context = context;
+    this.#world = world;
+    const queue = (work: (key: string) => Promise<QueueOutcome>) =>
+      new KeyQueue({ clock, random, concurrency: 2, work });
+    this.#pools = queue((name) => this.#writePool(name));
+    this.#flags = queue((name) => this.#writeFlag(name));
+    this.#ends.push(counters.queue('pool-status', () => this.#pools.depth + this.#flags.depth));
+  }
+
+  stop(): void {
+    for (const end of this.#ends) end();
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#pools.stop();
+    this.#flags.stop();
+  }
+
+  /** how full pools are may have changed */
+  readonly touched = (): void => {
+    this.#timer ??= this.#context.clock.startTimer(DEBOUNCE_MS, () => this.#look());
+  };
+
+  #look(): void {
+    this.#timer = undefined;
+    this.#findOutside();
+    for (const name of this.#context.caches.pools.items.keys()) this.#pools.add(name);
+  }
+
+  /** all claims are looked at, which is cheap at this pace; most are where they belong */
+  #findOutside(): void {
+    const outside = new Map<string, ClaimRecord[]>();
+    for (const claim of this.#world.claims.all) {
+      const isOutside = this.#isOutside(claim);
+      if (isOutside)
+        outside.set(claim.pool ?? '', [...(outside.get(claim.pool ?? '') ?? []), claim]);
+      if (isOutside !== this.#isFlagged(claim)) this.#flags.add(claim.name);
+    }
+    this.#outside = outside;
+  }
+
+  #isOutside(claim: ClaimRecord): boolean {
+    if (claim.pool === undefined || isHandMade(claim)) return false;
+    return this.#world.book.poolOf(claim.address)?.name !== claim.pool;
+  }
+
+  #isFlagged({ name }: ClaimRecord): boolean {
+    const conditions = this.#context.caches.claims.get(name)?.meta.conditions ?? [];
+    return conditions.some(({ type, status }) => type === IN_POOL && status === 'False');
+  }
+
+  async #writePool(name: string): Promise<QueueOutcome> {
+    const document = this.#context.caches.pools.get(name);
+    if (document === undefined) return DONE;
+    const wanted = this.#statusOf(document);
+    const { meta } = document;
+    const { total, used, free } = wanted;
+    const isCounted =
+      meta.status['total'] === total &&
+      meta.status['used'] === used &&
+      meta.status['free'] === free;
+    const changes = this.#changes(meta, wanted.conditions);
+    if (isCounted && changes.length === 0) return DONE;
+    await this.#patch(IP_POOLS, meta, { total, used, free, conditions: merged(meta, changes) });
+    for (const change of changes) this.#tell('IPPool', meta, change);
+    return DONE;
+  }
+
+  #statusOf(document: CachedDocument<IpPool>) {
+    const { name } = document.meta;
+    const refused = this.#world.pools.refused.get(name);
+    return poolStatus(document, {
+      taken: this.#world.book.takenIn(name),
+      ...(refused !== undefined && { refused }),
+      outside: this.#outside.get(name) ?? [],
+    });
+  }
+
+  async #writeFlag(name: string): Promise<QueueOutcome> {
+    const document = this.#context.caches.claims.get(name);
+    const claim =
+      document?.ok === true ? this.#world.claims.at(document.object.address) : undefined;
+    if (document === undefined || claim === undefined) return DONE;
+    const isOutside = this.#isOutside(claim);
+    if (isOutside === this.#isFlagged(claim)) return DONE;
+    const isGone = this.#world.pools.byName.get(claim.pool ?? '') === undefined;
+    const reason = isGone ? 'PoolGone' : 'PoolShrunk';
+    const which = isGone ? `there is no pool ${claim.pool}` : `pool ${claim.pool} does not hold it`;
+    const message = `${which} any more; it is kept, and given to nobody else`;
+    const wanted: WantedCondition = isOutside
+      ? { type: IN_POOL, status: 'False', reason, message }
+      : { type: IN_POOL, status: 'True', reason: 'Held', message: `pool ${claim.pool} holds it` };
+    const changes = this.#changes(document.meta, [wanted]);
+    await this.#patch(IP_CLAIMS, document.meta, { conditions: merged(document.meta, changes) });
+    for (const change of changes) this.#tell('IPClaim', document.meta, change);
+    return DONE;
+  }
+
+  #changes(meta: DocumentMeta, wanted: readonly WantedCondition[]): readonly Condition[] {
+    const nowMs = this.#context.clock.wallTimeMs();
+    return wanted.flatMap((each) => changedCondition(meta.conditions, each, nowMs) ?? []);
+  }
+
+  async #patch(resource: Resource, meta: DocumentMeta, status: object): Promise<void> {
+    const { name, uid, resourceVersion } = meta;
+    const body = { metadata: { uid, resourceVersion }, status };
+    try {
+      const patch = { kind: 'merge', body } as const;
+      await this.#context.api.patch(resource, name, patch, { subresource: 'status' });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+
+  #tell(kind: 'IPPool' | 'IPClaim', meta: DocumentMeta, change: Condition): void {
+    const before = meta.conditions.find(({ type }) => type === change.type);
+    const isFine = FINE.has(change.reason);
+    // a new pool that is as it should be is no news
+    if (before?.reason === change.reason || (before === undefined && isFine)) return;
+    const message = change.message === '' ? `${change.type} is ${change.status}` : change.message;
+    const type = isFine ? 'Normal' : 'Warning';
+    const object = documentRef(kind, meta);
+    this.#context.events.record({ object, type, reason: change.reason, message });
+  }
+}
+
+const FINE: ReadonlySet<string> = new Set(['Accepted', 'AddressesFree', 'AllInside', 'Held']);
+
+function merged(meta: DocumentMeta, changes: readonly Condition[]): readonly Condition[] {
+  return changes.reduce(withCondition, meta.conditions);
+}

@@ -1,0 +1,45 @@
+/**
+ * When a released address is free again: when every node that may have announced it has said that it let go, or is gone, or has not been
+ * heard of for so long that it has withdrawn by itself. Pure.
+ */
+
+import type { ClaimRecord } from '../allocator/claim-record.ts';
+import type { IpNode } from '../model/ip-node.ts';
+import { ANYCAST_LABEL, levelOf, RELEASED_AT_ANNOTATION } from '../model/names.ts';
+import { versionNumber } from '../sources/kube/object-key.ts';
+
+export interface Quarantine {
+  readonly ipNodes: Iterable<IpNode>;
+  /** whether there is a Node of that name */
+  readonly hasNode: (name: string) => boolean;
+  /** how long a node that does not answer is waited for */
+  readonly maxStaleMs: number;
+  readonly nowMs: number;
+}
+
+export type Freedom =
+  | { readonly kind: 'free' }
+  /** `byMs`: wall-clock time at which it is free whatever the nodes say */
+  | { readonly kind: 'held'; readonly by: readonly string[]; readonly untilMs: number };
+
+export function freedomOf(claim: ClaimRecord, quarantine: Quarantine): Freedom {
+  const { ipNodes, hasNode, maxStaleMs, nowMs } = quarantine;
+  const releasedMs = Date.parse(claim.annotations[RELEASED_AT_ANNOTATION] ?? '');
+  // when nobody knows when, from now on
+  const untilMs = (Number.isFinite(releasedMs) ? releasedMs : nowMs) + maxStaleMs;
+  if (untilMs <= nowMs) return { kind: 'free' };
+  const version = versionNumber(claim.resourceVersion);
+  const by: string[] = [];
+  for (const node of ipNodes) {
+    if (!mayAnnounce(claim, node) || !hasNode(node.name)) continue;
+    if (versionNumber(node.status.observedClaims ?? '') < version) by.push(node.name);
+  }
+  return by.length === 0 ? { kind: 'free' } : { kind: 'held', by, untilMs };
+}
+
+/** An exclusive claim is announced by nodes that have a label on it, every other one by all that have joined. */
+function mayAnnounce(claim: ClaimRecord, { name, status }: IpNode): boolean {
+  const isExclusive = !(ANYCAST_LABEL in claim.labels);
+  if (isExclusive) return levelOf(claim.labels, name) !== undefined;
+  return status.joined?.open === true;
+}

@@ -1,0 +1,58 @@
+/** Everything that gives out addresses and takes them back: one world, and the loops that work on it. */
+
+import { ClaimRelease } from './claim-release.ts';
+import type { ControllerLoop, LoopContext } from './loops.ts';
+import { PoolStatusLoop } from './pool-status.ts';
+import { ServiceLoop } from './service-loop.ts';
+import { ServiceWorld } from './service-world.ts';
+
+interface Run {
+  readonly world: ServiceWorld;
+  readonly services: ServiceLoop;
+  readonly release: ClaimRelease;
+  readonly pools: PoolStatusLoop;
+}
+
+/** The caches must have synced when it starts: what they lack is taken as knowledge. */
+export class ServiceLoops implements ControllerLoop {
+  readonly #context: LoopContext;
+  #run: Run | undefined;
+
+  constructor(context: LoopContext) {
+    this.#context = context;
+  }
+
+  /** addresses are being given out: what is less urgent can wait */
+  get isBusy(): boolean {
+    return this.#run?.services.isBusy ?? false;
+  }
+
+  start(): void {
+    if (this.#run !== undefined) return;
+    const { caches, settings } = this.#context;
+    const world = new ServiceWorld(caches, {
+      isDefaultClass: settings.defaultClass,
+      listener: {
+        due: (key) => services.due(key),
+        poolsTouched: () => pools.touched(),
+        releaseTouched: (name) => release.due(name),
+      },
+    });
+    const services = new ServiceLoop(this.#context, world);
+    const release = new ClaimRelease(this.#context, world);
+    const pools = new PoolStatusLoop(this.#context, world);
+    this.#run = { world, services, release, pools };
+    release.start();
+    world.start();
+  }
+
+  stop(): void {
+    const run = this.#run;
+    if (run === undefined) return;
+    this.#run = undefined;
+    run.world.stop();
+    run.services.stop();
+    run.release.stop();
+    run.pools.stop();
+  }
+}

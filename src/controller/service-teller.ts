@@ -1,0 +1,128 @@
+/** Tells a Service what was decided: external IPs, status, condition, events. One thing at a time, each guarded by the version looked at. */
+
+import { ALLOCATED_CONDITION, type ServiceDecision } from '../allocator/decision.ts';
+import { type Service, serviceKey } from '../model/service.ts';
+import { isConflict, isNotFound, type KubeObject } from '../sources/kube/api.ts';
+import { convertService } from '../sources/kube/convert-service.ts';
+import { inNamespace, SERVICES } from '../sources/kube/resources.ts';
+import { serviceRef } from './events.ts';
+import type { LoopContext } from './loops.ts';
+import { EXHAUSTED_CONDITION } from './pool-conditions.ts';
+import type { ServiceWorld } from './service-world.ts';
+import { externalIpsPatch, statusPatch } from './service-writes.ts';
+
+export class ServiceTeller {
+  readonly #context: LoopContext;
+  readonly #world: Pick<ServiceWorld, 'wrote'>;
+  /** what has been warned of; a Service that is told the same again is not told */
+  readonly #warned = new Map<string, string>();
+
+  constructor(context: LoopContext, world: Pick<ServiceWorld, 'wrote'>) {
+    this.#context = context;
+    this.#world = world;
+  }
+
+  hasNews(service: Service, decision: ServiceDecision): boolean {
+    return (
+      externalIpsPatch(service, decision) !== undefined ||
+      statusPatch(service, decision, this.#context.clock.wallTimeMs()) !== undefined ||
+      this.#warned.get(serviceKey(service)) !== wordsOf(service, decision)
+    );
+  }
+
+  /** `again`: the Service is a newer one than we know */
+  async tell(service: Service, decision: ServiceDecision): Promise<'done' | 'again'> {
+    this.#warn(service, decision);
+    const spec = externalIpsPatch(service, decision);
+    let current = service;
+    if (spec !== undefined) {
+      const written = await this.#patch(service, spec, undefined);
+      if (typeof written === 'string') return written;
+      current = written;
+    }
+    const status = statusPatch(current, decision, this.#context.clock.wallTimeMs());
+    if (status === undefined) return 'done';
+    const written = await this.#patch(current, status, 'status');
+    if (typeof written === 'string') return written;
+    this.#announce(service, decision);
+    return 'done';
+  }
+
+  async #patch(
+    { namespace, name }: Service,
+    body: object,
+    subresource: 'status' | undefined,
+  ): Promise<Service | 'done' | 'again'> {
+    const { api, counters } = this.#context;
+    const kind = subresource === undefined ? 'merge' : 'strategic';
+    const resource = inNamespace(SERVICES, namespace);
+    try {
+      const options = subresource === undefined ? {} : { subresource };
+      return this.#wrote(await api.patch(resource, name, { kind, body }, options));
+    } catch (error) {
+      if (isNotFound(error)) return 'done';
+      if (!isConflict(error)) throw error;
+      counters.conflict('service-status');
+      return 'again';
+    }
+  }
+
+  #wrote(object: KubeObject): Service | 'again' {
+    const service = convertService(object);
+    if (service === undefined) return 'again';
+    this.#world.wrote(service);
+    return service;
+  }
+
+  #warn(service: Service, decision: ServiceDecision): void {
+    const key = serviceKey(service);
+    const words = wordsOf(service, decision);
+    if (this.#warned.get(key) === words) return;
+    if (words === undefined) this.#warned.delete(key);
+    else this.#warned.set(key, words);
+    for (const message of decision.warnings) {
+      this.#record(service, { type: 'Warning', reason: 'NotAnnounced', message });
+    }
+  }
+
+  /** the condition has changed: so say it where people look */
+  #announce(service: Service, { verdict }: ServiceDecision): void {
+    if (verdict === undefined) return;
+    const before = service.conditions.find(({ type }) => type === ALLOCATED_CONDITION);
+    const isNews = before?.status !== verdict.status || before.reason !== verdict.reason;
+    if (verdict.status === 'True' && verdict.reason === 'Allocated') {
+      if (isNews) this.#record(service, { type: 'Normal', ...verdict });
+      return;
+    }
+    if (verdict.status === 'False' && isNews) this.#context.counters.refused(verdict.reason);
+    const since = verdict.reason === 'PoolExhausted' ? this.#since(verdict.message) : '';
+    const message = `${verdict.message}${since}`;
+    this.#record(service, { type: 'Warning', reason: verdict.reason, message });
+  }
+
+  /** since when the pools that it names are full, where their status says so */
+  #since(message: string): string {
+    for (const { meta } of this.#context.caches.pools.items.values()) {
+      const full = meta.conditions.find(({ type }) => type === EXHAUSTED_CONDITION);
+      const isMeant = message.includes(`${meta.name} `) && full?.status === 'True';
+      if (isMeant) return `; full since ${full.lastTransitionTime}`;
+    }
+    return '';
+  }
+
+  #record(
+    service: Service,
+    event: {
+      readonly type: 'Normal' | 'Warning';
+      readonly reason: string;
+      readonly message: string;
+    },
+  ): void {
+    const { type, reason, message } = event;
+    this.#context.events.record({ object: serviceRef(service), type, reason, message });
+  }
+}
+
+function wordsOf({ uid }: Service, { warnings }: ServiceDecision): string | undefined {
+  return warnings.length === 0 ? undefined : [uid, ...warnings].join('\n');
+}

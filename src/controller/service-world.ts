@@ -1,0 +1,315 @@
+/**
+ * The world in which Services are decided on: caches, indexes over them, and what this process has just written. It says which Services
+ * have to be looked at again; it decides nothing and writes nothing.
+ */
+
+import { type Address, addressEquals, type Family } from 'bgp-ts';
+import { AddressBook, type Holder } from '../allocator/address-book.ts';
+import { ClaimIndex } from '../allocator/claim-index.ts';
+import type { ClaimRecord } from '../allocator/claim-record.ts';
+import type { Reach } from '../allocator/claim-writes.ts';
+import { ALLOCATED_CONDITION, type World } from '../allocator/decision.ts';
+import { type PoolChoice, poolChoice } from '../allocator/pool-choice.ts';
+import { externalAddresses } from '../allocator/service-request.ts';
+import { Waiting, type Wish } from '../allocator/waiting.ts';
+import type { IpClaim } from '../model/ip-claim.ts';
+import type { IpPool } from '../model/ip-pool.ts';
+import { ANNOTATION } from '../model/names.ts';
+import { type Service, serviceKey } from '../model/service.ts';
+import { versionNumber } from '../sources/kube/object-key.ts';
+import type { CachedDocument } from './cached-document.ts';
+import type { ControllerCaches } from './caches.ts';
+import { claimRecord } from './claim-records.ts';
+import { EndpointCounts } from './endpoint-counts.ts';
+import { GoneServices } from './gone-services.ts';
+import { isSamePool, PoolRegister } from './pool-register.ts';
+
+export interface WorldListener {
+  /** this Service has to be looked at */
+  readonly due: (key: string) => void;
+  /** how full pools are may have changed */
+  readonly poolsTouched: () => void;
+  /** a claim was released, or one that was released has changed */
+  readonly releaseTouched: (name: string) => void;
+}
+
+const FAMILIES: readonly Family[] = ['ipv4', 'ipv6'];
+
+export class ServiceWorld {
+  readonly book = new AddressBook();
+  readonly claims = new ClaimIndex();
+  readonly waiting = new Waiting();
+  readonly gone = new GoneServices();
+  readonly #caches: ControllerCaches;
+  readonly #listener: WorldListener;
+  readonly #isDefaultClass: boolean;
+  readonly #register = new PoolRegister();
+  readonly #endpoints = new EndpointCounts();
+  /** Services as our own writes left them, until the watch has seen as much */
+  readonly #written = new Map<string, Service>();
+  /** addresses that a Service is about to get, and the sharing word that it writes under */
+  readonly #holds = new Map<string, { readonly addresses: Address[]; readonly word?: string }>();
+  readonly #dirtyPools = new Set<string>();
+  readonly #ends: (() => void)[] = [];
+  #pools: PoolChoice = poolChoice([]);
+  #isWakeDue = false;
+
+  constructor(
+    caches: ControllerCaches,
+    options: { readonly isDefaultClass: boolean; readonly listener: WorldListener },
+  ) {
+    this.#caches = caches;
+    this.#isDefaultClass = options.isDefaultClass;
+    this.#listener = options.listener;
+  }
+
+  /** Takes in all that the caches have, which must have synced, and follows them from then on; then everything is due, the oldest first. */
+  start(): void {
+    const { services, endpointSlices, claims, pools } = this.#caches;
+    for (const slice of endpointSlices.items.values()) this.#endpoints.change(slice, undefined);
+    for (const document of claims.items.values()) this.#putClaim(document);
+    for (const service of services.items.values()) this.#reserve(service, undefined);
+    this.#setPools(pools.items.values());
+    this.#subscribe();
+    this.#allDue();
+  }
+
+  stop(): void {
+    for (const end of this.#ends) end();
+    this.#ends.length = 0;
+  }
+
+  readonly service = (key: string): Service | undefined => {
+    const cached = this.#caches.services.get(key);
+    const written = this.#written.get(key);
+    return written !== undefined && written.uid === cached?.uid ? written : cached;
+  };
+
+  readonly reachOf = (key: string): Reach => {
+    const service = this.service(key);
+    if (service?.isLocal === true && service.healthCheckNodePort !== undefined) return 'local';
+    if (!this.#caches.endpointSlices.hasSynced) return 'unknown';
+    return this.#endpoints.of(key) > 0 ? 'some' : 'none';
+  };
+
+  get pools(): PoolChoice {
+    return this.#pools;
+  }
+
+  get world(): World {
+    return {
+      book: this.book,
+      claims: this.claims,
+      pools: this.#pools,
+      waiting: this.waiting,
+      isDefaultClass: this.#isDefaultClass,
+      service: this.service,
+      namespaceLabels: (name) => this.#caches.namespaces.get(name)?.labels,
+      isShareBusy: (word, key) =>
+        [...this.#holds].some(([by, hold]) => by !== key && hold.word === word),
+    };
+  }
+
+  /** Nobody else gets these addresses from here until `letGo`. */
+  hold(key: string, addresses: readonly Address[], word: string | undefined): void {
+    this.letGo(key);
+    if (addresses.length === 0) return;
+    const hold = { addresses: [...addresses], ...(word !== undefined && { word }) };
+    this.#holds.set(key, hold);
+    for (const address of addresses) this.book.take(address, { kind: 'writing', by: key });
+  }
+
+  letGo(key: string): void {
+    const hold = this.#holds.get(key);
+    if (hold === undefined) return;
+    this.#holds.delete(key);
+    for (const address of hold.addresses) this.#release(address, { kind: 'writing', by: key });
+    if (hold.word === undefined) return;
+    for (const waiting of this.waiting.forShare(hold.word)) this.#listener.due(waiting);
+  }
+
+  /** the answer to a write of ours, or to a GET */
+  learned(claim: ClaimRecord): void {
+    this.#takeIn(claim);
+  }
+
+  /** GET says that there is none */
+  learnedGone(claim: Pick<ClaimRecord, 'address' | 'uid' | 'name'>): void {
+    if (this.claims.remove(claim)) this.#release(claim.address, { kind: 'claim', by: claim.name });
+  }
+
+  wrote(service: Service): void {
+    const key = serviceKey(service);
+    const cached = this.#caches.services.get(key);
+    if (cached !== undefined && isNewer(service, cached)) this.#written.set(key, service);
+  }
+
+  wait(key: string, wish: Wish | undefined): void {
+    const before = this.waiting.wishOf(key);
+    this.waiting.remove(key);
+    if (wish !== undefined) this.waiting.put(wish);
+    // those that came later stood back for it
+    for (const { pool } of before?.pools ?? []) if (wish === undefined) this.#poolFreed(pool);
+  }
+
+  #subscribe(): void {
+    const caches = this.#caches;
+    this.#ends.push(
+      caches.subscribe('services', (key, now, before) => this.#serviceChanged(key, now, before)),
+      caches.subscribe('claims', (_, now, before) => this.#claimChanged(now, before)),
+      caches.subscribe('endpointSlices', (_, now, before) => {
+        for (const key of this.#endpoints.change(now, before)) {
+          if (this.claims.ofService(key).length > 0) this.#listener.due(key);
+        }
+      }),
+      caches.subscribe('pools', (_, now, before) => {
+        if (isSamePool(now, before)) return;
+        this.#setPools(caches.pools.items.values());
+        this.#allDue();
+      }),
+      caches.subscribe('namespaces', (_, now, before) => {
+        const isSame = JSON.stringify(now?.labels) === JSON.stringify(before?.labels);
+        if (!isSame) for (const key of this.waiting.keys) this.#listener.due(key);
+      }),
+    );
+  }
+
+  #setPools(documents: Iterable<CachedDocument<IpPool>>): void {
+    this.#pools = this.#register.choose(documents);
+    this.book.setPools(this.#pools.inOrder);
+    this.#listener.poolsTouched();
+  }
+
+  /** the oldest first, and after them what is left of Services that are gone */
+  #allDue(): void {
+    const ours = [...this.#caches.services.items.values()].filter((service) =>
+      this.#concerns(service),
+    );
+    const known = ours.toSorted(
+      (a, b) => a.createdMs - b.createdMs || (serviceKey(a) < serviceKey(b) ? -1 : 1),
+    );
+    for (const service of known) this.#listener.due(serviceKey(service));
+    for (const key of this.claims.serviceKeys) this.#listener.due(key);
+    for (const { name } of this.claims.released) this.#listener.releaseTouched(name);
+  }
+
+  /** thousands of Services want nothing of us */
+  #concerns(service: Service): boolean {
+    return (
+      service.isLoadBalancer ||
+      service.externalIps.length > 0 ||
+      service.annotations[ANNOTATION.externalIp] !== undefined ||
+      service.conditions.some(({ type }) => type === ALLOCATED_CONDITION) ||
+      this.claims.ofService(serviceKey(service)).length > 0
+    );
+  }
+
+  #serviceChanged(key: string, now: Service | undefined, before: Service | undefined): void {
+    const written = this.#written.get(key);
+    const isCaughtUp =
+      written?.uid !== now?.uid || now === undefined || !(written && isNewer(written, now));
+    if (isCaughtUp) this.#written.delete(key);
+    if (before !== undefined && before.uid !== now?.uid) this.gone.add(before.uid);
+    this.#reserve(now, before);
+    const isOfInterest = [now, before].some((each) => each !== undefined && this.#concerns(each));
+    if (isOfInterest || this.claims.ofService(key).length > 0) this.#listener.due(key);
+    // who could not share with it perhaps can now
+    for (const claim of this.claims.ofService(key)) this.#touched(claim.address);
+  }
+
+  /** what a Service lists, or has in its status, is nobody else's */
+  #reserve(now: Service | undefined, before: Service | undefined): void {
+    const was = before === undefined ? [] : reserved(before);
+    const is = now === undefined ? [] : reserved(now);
+    for (const { address, holder } of is) this.book.take(address, holder);
+    for (const { address, holder } of was) {
+      const isStill = is.some(
+        (each) => each.holder.kind === holder.kind && addressEquals(each.address, address),
+      );
+      if (!isStill) this.#release(address, holder);
+    }
+  }
+
+  #claimChanged(
+    now: CachedDocument<IpClaim> | undefined,
+    before: CachedDocument<IpClaim> | undefined,
+  ): void {
+    if (now !== undefined) {
+      this.#putClaim(now);
+      return;
+    }
+    const record = before && claimRecord(before);
+    if (record === undefined) return;
+    const known = this.claims.at(record.address);
+    if (known?.uid !== record.uid) return;
+    this.learnedGone(record);
+    for (const entry of known.services) this.#listener.due(serviceKey(entry));
+  }
+
+  #putClaim(document: CachedDocument<IpClaim>): void {
+    const record = claimRecord(document);
+    if (record !== undefined) this.#takeIn(record);
+  }
+
+  #takeIn(record: ClaimRecord): void {
+    const { before, isStale } = this.claims.put(record);
+    if (isStale) return;
+    this.book.take(record.address, { kind: 'claim', by: record.name });
+    for (const { services } of [record, ...(before === undefined ? [] : [before])]) {
+      for (const entry of services) this.#listener.due(serviceKey(entry));
+    }
+    if (record.services.length === 0) this.#listener.releaseTouched(record.name);
+    this.#touched(record.address);
+    this.#listener.poolsTouched();
+  }
+
+  #release(address: Address, holder: Holder): void {
+    const isFree = this.book.release(address, holder);
+    this.#touched(address);
+    if (!isFree) return;
+    const pool = this.book.poolOf(address)?.name;
+    if (pool !== undefined) this.#poolFreed(pool);
+  }
+
+  #touched(address: Address): void {
+    for (const key of this.waiting.forAddress(address)) this.#listener.due(key);
+  }
+
+  #poolFreed(pool: string): void {
+    this.#dirtyPools.add(pool);
+    this.#listener.poolsTouched();
+    if (this.#isWakeDue || this.waiting.size === 0) return;
+    this.#isWakeDue = true;
+    queueMicrotask(() => this.#wake());
+  }
+
+  /** as many as there are free addresses, the oldest first */
+  #wake(): void {
+    this.#isWakeDue = false;
+    for (const pool of this.#dirtyPools) {
+      for (const family of FAMILIES) {
+        const free = this.book.freeIn(pool, family);
+        if (free === 0n) continue;
+        for (const key of this.waiting.forPool(pool, family, free)) this.#listener.due(key);
+      }
+    }
+    this.#dirtyPools.clear();
+  }
+}
+
+function reserved(service: Service): readonly { address: Address; holder: Holder }[] {
+  const by = serviceKey(service);
+  const listed = externalAddresses(service).map((address) => ({
+    address,
+    holder: { kind: 'external-ip', by } as const,
+  }));
+  const told = service.ingress.map((address) => ({
+    address,
+    holder: { kind: 'ingress', by } as const,
+  }));
+  return [...listed, ...told];
+}
+
+function isNewer(a: Service, b: Service): boolean {
+  return versionNumber(a.resourceVersion) > versionNumber(b.resourceVersion);
+}

@@ -1,0 +1,64 @@
+/** What is written to a Service: its status, its condition, the external IPs that we add and take out. Pure. */
+
+import { type Address, addressEquals, formatAddress, parseAddress } from 'bgp-ts';
+import { ALLOCATED_CONDITION, type ServiceDecision } from '../allocator/decision.ts';
+import type { Service } from '../model/service.ts';
+import { changedCondition } from './conditions.ts';
+
+/**
+ * The patch of /status, merged by the type of conditions so that those of others are not touched; undefined: it says all that already.
+ * Guarded by the version that was looked at: an ingress that somebody else has written since is never written over.
+ */
+export function statusPatch(
+  service: Service,
+  { ingress, verdict }: ServiceDecision,
+  nowMs: number,
+): object | undefined {
+  const status = {
+    ...(ingress !== undefined &&
+      !sameAddresses(ingress, service.ingress) && {
+        loadBalancer: { ingress: ingress.map((address) => ({ ip: formatAddress(address) })) },
+      }),
+    ...conditionPart(service, verdict, nowMs),
+  };
+  if (Object.keys(status).length === 0) return undefined;
+  return { metadata: guard(service), status };
+}
+
+function conditionPart(
+  { conditions }: Service,
+  verdict: ServiceDecision['verdict'],
+  nowMs: number,
+): { readonly conditions?: readonly object[] } {
+  if (verdict === undefined) {
+    const isThere = conditions.some(({ type }) => type === ALLOCATED_CONDITION);
+    return isThere ? { conditions: [{ type: ALLOCATED_CONDITION, $patch: 'delete' }] } : {};
+  }
+  const change = changedCondition(conditions, { type: ALLOCATED_CONDITION, ...verdict }, nowMs);
+  return change === undefined ? {} : { conditions: [change] };
+}
+
+/** The patch of spec.externalIPs; the rest of the list, and its order, is the user's. */
+export function externalIpsPatch(
+  service: Service,
+  { externalIps: { add, drop } }: ServiceDecision,
+): object | undefined {
+  const isIn = (list: readonly Address[], text: string) => {
+    const address = parseAddress(text);
+    return address !== undefined && list.some((each) => addressEquals(each, address));
+  };
+  const kept = service.externalIps.filter((text) => !isIn(drop, text));
+  const missing = add.filter((address) => !kept.some((text) => isIn([address], text)));
+  if (missing.length === 0 && kept.length === service.externalIps.length) return undefined;
+  const externalIPs = [...kept, ...missing.map(formatAddress)];
+  return { metadata: guard(service), spec: { externalIPs } };
+}
+
+function guard({ uid, resourceVersion }: Service): object {
+  return { uid, resourceVersion };
+}
+
+/** in whatever order */
+function sameAddresses(a: readonly Address[], b: readonly Address[]): boolean {
+  return a.length === b.length && a.every((each) => b.some((other) => addressEquals(each, other)));
+}

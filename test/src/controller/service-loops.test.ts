@@ -1,0 +1,489 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { ApiError, ApiUnreachable, type KubeObject } from '../../../src/sources/kube/api.ts';
+import {
+  ENDPOINT_SLICES,
+  IP_CLAIMS,
+  IP_NODES,
+  IP_POOLS,
+  NAMESPACES,
+  NODES,
+  SERVICES,
+} from '../../../src/sources/kube/resources.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { type MemoryCall, type MemoryFault, MemoryKubeApi } from '../../support/memory-kube-api.ts';
+import {
+  claimView,
+  expectExact,
+  ingressNames,
+  ServiceLoopsRun,
+} from '../../support/service-loops-run.ts';
+
+const WRITES = new Set(['create', 'patch', 'update', 'delete']);
+
+class Bed {
+  readonly api = new MemoryKubeApi();
+  readonly clock = new ManualClock();
+  readonly runs: ServiceLoopsRun[] = [];
+
+  constructor() {
+    this.api.put(NAMESPACES, { metadata: { name: 'a' } });
+  }
+
+  pool(name: string, addresses: readonly string[], spec: object = {}): void {
+    const placement = { mode: 'anycast', nodeFilter: 'fair', prependStep: 3 };
+    const drain = { on: [], waitSeconds: 10 };
+    const whole = { addresses, autoAssign: true, priority: 0, placement, drain, notReady: 'keep' };
+    this.api.put(IP_POOLS, { metadata: { name }, spec: { ...whole, ...spec } });
+  }
+
+  service(
+    name: string,
+    { annotations = {}, spec = {} }: { annotations?: object; spec?: object } = {},
+  ): void {
+    const base = {
+      type: 'LoadBalancer',
+      loadBalancerClass: 'herald.dev/herald',
+      ipFamilies: ['IPv4'],
+      ports: [{ port: 80, protocol: 'TCP' }],
+    };
+    const before = this.api.object(SERVICES, `a/${name}`);
+    this.api.put(SERVICES, {
+      ...before,
+      metadata: { ...before?.metadata, namespace: 'a', name, annotations },
+      spec: { ...base, ...spec },
+    });
+  }
+
+  endpoints(name: string, count: number): void {
+    const endpoints = Array.from({ length: count }, () => ({ conditions: { ready: true } }));
+    const labels = { 'kubernetes.io/service-name': name };
+    this.api.put(ENDPOINT_SLICES, { metadata: { namespace: 'a', name, labels }, endpoints });
+  }
+
+  node(name: string, observedClaims?: string): void {
+    this.api.put(NODES, { metadata: { name } });
+    const joined = { open: true, reason: 'x', message: '', since: '' };
+    const status = { joined, ...(observedClaims !== undefined && { observedClaims }) };
+    this.api.put(IP_NODES, { metadata: { name }, status });
+  }
+
+  run(maxStaleMs?: number): ServiceLoopsRun {
+    const run = new ServiceLoopsRun({
+      api: this.api,
+      clock: this.clock,
+      ...(maxStaleMs !== undefined && { maxStaleMs }),
+    }).start();
+    this.runs.push(run);
+    return run;
+  }
+
+  stop(): void {
+    for (const run of this.runs) run.stop();
+  }
+
+  /** lets everything come to rest, timers included */
+  async settle(rounds = 40): Promise<void> {
+    for (let round = 0; round < rounds; round += 1) {
+      for (let turn = 0; turn < 12; turn += 1) await new Promise(setImmediate);
+      this.clock.advance(500);
+    }
+  }
+
+  address(name: string): string | undefined {
+    const service = this.api.object(SERVICES, `a/${name}`);
+    return service && ingressNames(service)[0];
+  }
+
+  claim(name: string): KubeObject | undefined {
+    return this.api.object(IP_CLAIMS, name);
+  }
+
+  spec(name: string): Record<string, unknown> {
+    return JSON.parse(JSON.stringify(this.claim(name)?.['spec'] ?? {}));
+  }
+
+  exact(): void {
+    expectExact(this.api.all(SERVICES), this.api.all(IP_CLAIMS));
+  }
+}
+
+describe('ServiceLoops', () => {
+  let bed: Bed;
+  beforeEach(() => {
+    bed = new Bed();
+  });
+  afterEach(() => {
+    bed.stop();
+  });
+
+  it('writes the claim before the status, once each, and says so', async () => {
+    bed.pool('lab', ['192.0.2.0/29']);
+    bed.service('web');
+    bed.endpoints('web', 1);
+    const run = bed.run();
+    await bed.settle();
+    expect(bed.address('web')).to.equal('192.0.2.0');
+    bed.exact();
+    const writes = bed.api.calls.filter(
+      ({ verb, resource }) => WRITES.has(verb) && resource.plural !== 'ippools',
+    );
+    expect(writes.map(({ verb, resource }) => `${verb} ${resource.plural}`)).to.deep.equal([
+      'create ipclaims',
+      'patch services',
+    ]);
+    expect(bed.api.calls.filter(({ verb }) => verb === 'get')).to.deep.equal([]);
+    expect(run.events.map(({ type, reason }) => [type, reason])).to.deep.equal([
+      ['Normal', 'Allocated'],
+    ]);
+    expect(bed.spec('192.0.2.0')).to.not.have.property('withdrawn');
+  });
+
+  it('serves those that wait the oldest first when a pool comes, grows or frees an address', async () => {
+    for (const name of ['e', 'd', 'c', 'b', 'a']) bed.service(name);
+    const run = bed.run();
+    await bed.settle();
+    expect(run.events.map(({ reason }) => reason)).to.deep.equal(Array(5).fill('NoPool'));
+    bed.pool('lab', ['192.0.2.0/31']);
+    await bed.settle();
+    expect(['e', 'd', 'c'].map((name) => bed.address(name))).to.deep.equal([
+      '192.0.2.0',
+      '192.0.2.1',
+      undefined,
+    ]);
+    bed.api.remove(SERVICES, 'a/d');
+    await bed.settle();
+    expect(['c', 'b', 'a'].map((name) => bed.address(name))).to.deep.equal([
+      '192.0.2.1',
+      undefined,
+      undefined,
+    ]);
+    expect(
+      run.events.some(
+        ({ reason, message }) => reason === 'PoolExhausted' && message.includes('pool lab'),
+      ),
+    ).to.equal(true);
+    bed.pool('lab', ['192.0.2.0/30']);
+    await bed.settle();
+    expect(['b', 'a'].map((name) => bed.address(name))).to.deep.equal(['192.0.2.2', '192.0.2.3']);
+    bed.exact();
+  });
+
+  it('keeps a released address until every joined node has confirmed, its Node is gone or it is too old', async () => {
+    bed.pool('lab', ['192.0.2.0/32']);
+    bed.service('web');
+    bed.node('n1', '1');
+    bed.node('n2', '1');
+    bed.api.put(IP_NODES, { metadata: { name: 'never-joined' }, status: {} });
+    const hour = 3_600_000;
+    bed.run(hour);
+    await bed.settle();
+    bed.api.remove(SERVICES, 'a/web');
+    await bed.settle();
+    bed.service('next');
+    await bed.settle();
+    expect(bed.spec('192.0.2.0'))
+      .to.have.nested.property('withdrawn.reason')
+      .that.matches(/^Released/);
+    expect(bed.address('next')).to.equal(undefined);
+    bed.node('n1', bed.claim('192.0.2.0')?.metadata.resourceVersion ?? '');
+    await bed.settle();
+    expect(bed.address('next')).to.equal(undefined);
+    bed.api.remove(NODES, 'n2');
+    await bed.settle();
+    expect(bed.address('next')).to.equal('192.0.2.0');
+    bed.node('n2', '1');
+    bed.api.remove(SERVICES, 'a/next');
+    await bed.settle();
+    expect(bed.claim('192.0.2.0')).to.not.equal(undefined);
+    bed.clock.advance(hour);
+    await bed.settle();
+    expect(bed.claim('192.0.2.0')).to.equal(undefined);
+  });
+
+  it('gives a released address back at once to the Service that asks for it by name', async () => {
+    const annotations = { 'herald.dev/addresses': '192.0.2.3' };
+    bed.pool('lab', ['192.0.2.0/29']);
+    bed.node('n1', '1');
+    bed.service('web', { annotations });
+    bed.run();
+    await bed.settle();
+    const { uid } = bed.claim('192.0.2.3')?.metadata ?? {};
+    bed.api.remove(SERVICES, 'a/web');
+    await bed.settle();
+    expect(
+      claimView(bed.claim('192.0.2.3') ?? { metadata: { name: '', uid: '', resourceVersion: '' } })
+        .isReleased,
+    ).to.equal(true);
+    bed.service('web', { annotations });
+    bed.endpoints('web', 1);
+    await bed.settle();
+    expect(bed.address('web')).to.equal('192.0.2.3');
+    expect(bed.claim('192.0.2.3')?.metadata.uid).to.equal(uid);
+    expect(bed.spec('192.0.2.3')).to.not.have.property('withdrawn');
+  });
+
+  it('withdraws Cluster Services with nobody behind them, never what a person has withdrawn', async () => {
+    bed.pool('lab', ['192.0.2.0/29']);
+    bed.service('web');
+    bed.run();
+    await bed.settle();
+    expect(bed.spec('192.0.2.0'))
+      .to.have.nested.property('withdrawn.reason')
+      .that.matches(/^NoEndpoints/);
+    bed.endpoints('web', 2);
+    await bed.settle();
+    expect(bed.spec('192.0.2.0')).to.not.have.property('withdrawn');
+    bed.endpoints('web', 0);
+    await bed.settle();
+    expect(bed.spec('192.0.2.0'))
+      .to.have.nested.property('withdrawn.reason')
+      .that.matches(/^NoEndpoints/);
+    const claim = bed.claim('192.0.2.0');
+    bed.api.put(IP_CLAIMS, {
+      ...claim,
+      spec: { ...bed.spec('192.0.2.0'), withdrawn: { reason: 'Ann' } },
+    });
+    bed.endpoints('web', 1);
+    await bed.settle();
+    expect(bed.spec('192.0.2.0')).to.have.nested.property('withdrawn.reason', 'Ann');
+  });
+
+  it('keeps the health check port of Local Services right and leaves them to the nodes', async () => {
+    bed.pool('lab', ['192.0.2.0/29']);
+    bed.service('web', { spec: { externalTrafficPolicy: 'Local', healthCheckNodePort: 31000 } });
+    bed.run();
+    await bed.settle();
+    expect(bed.spec('192.0.2.0')).to.have.nested.property('services[0].healthCheckNodePort', 31000);
+    expect(bed.spec('192.0.2.0')).to.not.have.property('withdrawn');
+    bed.service('web', { spec: { externalTrafficPolicy: 'Cluster' } });
+    await bed.settle();
+    expect(bed.spec('192.0.2.0')).to.not.have.nested.property('services[0].healthCheckNodePort');
+    expect(bed.spec('192.0.2.0')).to.have.property('withdrawn');
+  });
+
+  it('releases what was left behind while no controller ran, and only that', async () => {
+    bed.pool('lab', ['192.0.2.0/29']);
+    bed.service('kept');
+    bed.service('swapped');
+    bed.service('gone');
+    const run = bed.run();
+    await bed.settle();
+    run.stop();
+    bed.api.remove(SERVICES, 'a/gone');
+    bed.api.remove(SERVICES, 'a/swapped');
+    bed.service('swapped');
+    bed.api.put(IP_CLAIMS, { metadata: { name: '192.0.2.6' }, spec: {} });
+    bed.run();
+    await bed.settle();
+    expect(bed.address('kept')).to.equal('192.0.2.0');
+    expect(bed.address('swapped')).to.equal('192.0.2.3');
+    expect(
+      bed.api
+        .all(IP_CLAIMS)
+        .map(({ metadata }) => metadata.name)
+        .toSorted(),
+    ).to.deep.equal(['192.0.2.0', '192.0.2.3', '192.0.2.6']);
+  });
+
+  it('does not release the claim of a Service that it has only not heard of yet', async () => {
+    bed.pool('lab', ['192.0.2.0/29']);
+    const run = bed.run();
+    await bed.settle();
+    bed.api.hold();
+    bed.service('web');
+    const uid = bed.api.object(SERVICES, 'a/web')?.metadata.uid;
+    const services = [{ namespace: 'a', name: 'web', uid }];
+    bed.api.put(IP_CLAIMS, { metadata: { name: '192.0.2.4' }, spec: { pool: 'lab', services } });
+    const claim = bed.claim('192.0.2.4');
+    if (claim !== undefined) bed.api.inject(IP_CLAIMS, { kind: 'added', object: claim });
+    void run;
+    await bed.settle(3);
+    expect(
+      claimView(bed.claim('192.0.2.4') ?? { metadata: { name: '', uid: '', resourceVersion: '' } })
+        .services,
+    ).to.have.length(1);
+    bed.api.release();
+    await bed.settle();
+    expect(bed.address('web')).to.equal('192.0.2.4');
+    bed.exact();
+  });
+
+  it('takes the next address where a name is taken that it does not know of', async () => {
+    bed.pool('lab', ['192.0.2.0/29']);
+    bed.run();
+    await bed.settle();
+    bed.api.hold();
+    bed.api.put(IP_CLAIMS, { metadata: { name: '192.0.2.0' }, spec: {} });
+    bed.api.release();
+    bed.api.put(IP_CLAIMS, { metadata: { name: '192.0.2.1' }, spec: { checks: 7 } });
+    bed.service('web');
+    await bed.settle();
+    expect(bed.address('web')).to.equal('192.0.2.2');
+  });
+
+  it('writes how full a pool is, at most once a second and only when it changed', async () => {
+    bed.pool('lab', ['192.0.2.0/31', '2001:db8::/64']);
+    bed.pool('twin', ['192.0.2.1-192.0.2.9']);
+    bed.service('a');
+    bed.run();
+    await bed.settle();
+    const status = (name: string) =>
+      JSON.parse(JSON.stringify(bed.api.object(IP_POOLS, name)?.['status'] ?? {}));
+    expect(status('lab')).to.deep.include({ used: 1, total: Number(2n ** 63n - 1024n) });
+    const condition = (name: string, type: string) =>
+      status(name).conditions.find((each: { type: string }) => each.type === type);
+    expect(condition('lab', 'Ready')).to.deep.include({ status: 'True', reason: 'Accepted' });
+    expect(condition('twin', 'Ready')).to.deep.include({ status: 'False', reason: 'Overlaps' });
+    const count = () =>
+      bed.api.calls.filter(
+        ({ resource, verb }) => resource.plural === 'ippools' && verb === 'patch',
+      ).length;
+    const before = count();
+    await bed.settle();
+    expect(count()).to.equal(before);
+    bed.pool('lab', ['192.0.2.0/32']);
+    await bed.settle();
+    expect(condition('lab', 'Exhausted')).to.deep.include({ status: 'True' });
+    expect(condition('lab', 'Exhausted').lastTransitionTime).to.match(/^2026-/);
+  });
+
+  it('keeps and flags what a pool has left behind, and gives it to nobody', async () => {
+    bed.pool('lab', ['192.0.2.0/30']);
+    for (const name of ['a', 'b', 'c']) bed.service(name);
+    const run = bed.run();
+    await bed.settle();
+    bed.pool('lab', ['192.0.2.0/31']);
+    await bed.settle();
+    const conditions = (plural: typeof IP_POOLS, name: string) =>
+      JSON.parse(JSON.stringify(bed.api.object(plural, name)?.['status'] ?? {})).conditions;
+    expect(bed.address('c')).to.equal('192.0.2.2');
+    expect(conditions(IP_CLAIMS, '192.0.2.2')[0]).to.deep.include({
+      type: 'InPool',
+      status: 'False',
+      reason: 'PoolShrunk',
+    });
+    expect(
+      conditions(IP_POOLS, 'lab').find((each: { type: string }) => each.type === 'ClaimsOutside')
+        .message,
+    ).to.include('192.0.2.2');
+    expect(
+      run.events.some(({ object, reason }) => object.kind === 'IPPool' && reason === 'PoolShrunk'),
+    ).to.equal(true);
+    bed.api.remove(IP_POOLS, 'lab');
+    bed.service('d');
+    await bed.settle();
+    bed.pool('lab', ['192.0.2.0/30']);
+    await bed.settle();
+    expect(bed.address('d')).to.equal('192.0.2.3');
+    expect(conditions(IP_CLAIMS, '192.0.2.2')[0]).to.deep.include({
+      type: 'InPool',
+      status: 'True',
+    });
+    bed.exact();
+  });
+
+  it('writes and removes automatic external IPs', async () => {
+    bed.pool('lab', ['192.0.2.0/29'], { allowExternalIPs: true });
+    const spec = { type: 'ClusterIP', loadBalancerClass: undefined };
+    bed.service('web', { spec, annotations: { 'herald.dev/external-ip': 'auto' } });
+    bed.run();
+    await bed.settle();
+    const listed = () =>
+      JSON.parse(JSON.stringify(bed.api.object(SERVICES, 'a/web')?.['spec'])).externalIPs;
+    expect(listed()).to.deep.equal(['192.0.2.0']);
+    bed.service('web', { spec: { ...spec, externalIPs: ['192.0.2.0', '203.0.113.1'] } });
+    await bed.settle();
+    expect(listed()).to.deep.equal(['203.0.113.1']);
+    expect(bed.api.all(IP_CLAIMS)).to.deep.equal([]);
+  });
+
+  const kinds = ['conflict', 'server', 'lost-request', 'lost-answer', 'server-after'] as const;
+  function faultOf(kind: (typeof kinds)[number]): MemoryFault {
+    if (kind === 'conflict') return { kind: 'before', error: new ApiError(409, 'Conflict', 'x') };
+    if (kind === 'server')
+      return { kind: 'before', error: new ApiError(500, 'InternalError', 'x') };
+    if (kind === 'server-after')
+      return { kind: 'after', error: new ApiError(500, 'InternalError', 'x') };
+    const error = new ApiUnreachable('x', undefined);
+    return { kind: kind === 'lost-request' ? 'before' : 'after', error };
+  }
+
+  const step = fc.oneof(
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        kind: fc.constant('put' as const),
+        name: fc.nat(5),
+        asks: fc.option(fc.nat(4), { nil: undefined }),
+      }),
+    },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant('delete' as const), name: fc.nat(5) }) },
+    fc.record({ kind: fc.constant('pool' as const), length: fc.constantFrom(29, 30, 31) }),
+    fc.record({ kind: fc.constant('restart' as const) }),
+    fc.record({ kind: fc.constant('second' as const) }),
+    fc.record({ kind: fc.constant('wait' as const), rounds: fc.nat(2) }),
+  );
+  type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
+
+  async function act(one: Bed, each: Step): Promise<void> {
+    switch (each.kind) {
+      case 'put': {
+        const annotations =
+          each.asks === undefined ? {} : { 'herald.dev/addresses': `192.0.2.${each.asks}` };
+        one.service(`s${each.name}`, { annotations });
+        return;
+      }
+      case 'delete':
+        if (one.api.object(SERVICES, `a/s${each.name}`))
+          one.api.remove(SERVICES, `a/s${each.name}`);
+        return;
+      case 'pool':
+        one.pool('lab', [`192.0.2.0/${each.length}`]);
+        return;
+      case 'restart':
+        one.stop();
+        one.run();
+        return;
+      case 'second':
+        one.run();
+        return;
+      case 'wait':
+        await one.settle(each.rounds + 1);
+    }
+  }
+
+  it('comes to an exact end through failing writes, lost answers, restarts and two controllers at once', async () => {
+    const faults = fc.array(fc.tuple(fc.nat(30), fc.constantFrom(...kinds)), { maxLength: 12 });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 3, maxLength: 18 }),
+        faults,
+        async (steps, planned) => {
+          const one = new Bed();
+          let writes = 0;
+          one.api.fault = ({ verb, resource }: MemoryCall) => {
+            if (!WRITES.has(verb) || resource.plural === 'ippools') return undefined;
+            writes += 1;
+            const hit = planned.find(([at]) => at === writes);
+            return hit && faultOf(hit[1]);
+          };
+          one.pool('lab', ['192.0.2.0/30']);
+          one.run();
+          for (const each of steps) await act(one, each);
+          one.api.fault = undefined;
+          one.pool('lab', ['192.0.2.0/29']);
+          await one.settle(60);
+          one.stop();
+          one.exact();
+          for (const service of one.api.all(SERVICES)) {
+            const { annotations = {}, name } = service.metadata;
+            const asked = annotations['herald.dev/addresses'];
+            if (asked === undefined) expect(ingressNames(service), name).to.have.length(1);
+          }
+        },
+      ),
+      { numRuns: 60 },
+    );
+  }).timeout(120_000);
+});
