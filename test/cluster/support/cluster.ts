@@ -5,7 +5,7 @@
  * between tests. One cluster serves a whole test file: start it in `before`, stop it in `after`.
  */
 
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { NAMESPACE } from '../../../src/model/names.ts';
@@ -216,7 +216,7 @@ export class Cluster {
 
   /** A Node as a kubelet registers it, ready unless told otherwise. */
   async addNode(name: string, options: NodeOptions = {}): Promise<KubeObject> {
-    await this.api.create(NODES, nodeBody(name, options));
+    await this.api.create(NODES, nodeBody(name, { bootID: bootId(), ...options }));
     // admission taints every new Node as not ready, and nobody is here to take that away
     const taints = options.taints ?? [];
     return this.api.patch(NODES, name, { kind: 'merge', body: { spec: { taints } } });
@@ -307,6 +307,8 @@ export class Cluster {
     else rmSync(this.folder, { recursive: true, force: true, maxRetries: 3 });
   }
 }
+
+const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 
 const clusters = new Set<Cluster>();
 const ownedFolder = /^herald-cluster-(\d+)-\w+$/;

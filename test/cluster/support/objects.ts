@@ -7,7 +7,7 @@ export interface NodeOptions {
   readonly annotations?: Readonly<Record<string, string>>;
   /** default true */
   readonly ready?: boolean;
-  /** default `boot-<name>` */
+  /** `addNode` gives this machine's own: an agent trusts a Node that is of its boot */
   readonly bootID?: string;
   /** InternalIP; default one of 10.0.0.0/16 by the name */
   readonly addresses?: readonly string[];
