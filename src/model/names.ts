@@ -51,6 +51,11 @@ export function nodeLabel(node: string): string {
   return `${NODE_LABEL_PREFIX}${fitting(node)}`;
 }
 
+/** True for the label of any node, whichever it is. */
+export function isNodeLabel(key: string): boolean {
+  return key.startsWith(NODE_LABEL_PREFIX);
+}
+
 /** Name of the Lease in herald-system that a node's agent renews. */
 export function nodeLease(node: string): string {
   return `node-${fitting(node)}`;
@@ -63,6 +68,10 @@ function fitting(node: string): string {
 /** Where a node stands with a claim by its labels; undefined: it has no part in it. A value that is no level is a holder's. */
 export function levelOf(labels: Labels, node: string): PreferenceLevel | undefined {
   const value = labels[nodeLabel(node)];
-  if (value === undefined) return undefined;
+  return value === undefined ? undefined : parseLevel(value);
+}
+
+/** What the value of a node's label says. */
+export function parseLevel(value: string): PreferenceLevel {
   return value === '1' ? 1 : value === '2' ? 2 : 0;
 }

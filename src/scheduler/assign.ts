@@ -65,7 +65,76 @@ function byName(claims: readonly AssignClaim[]): readonly AssignClaim[] {
   return isOrdered ? claims : claims.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
+/** The same for one claim alone, where `loadOf` counts all the others. */
+export function assignOne(
+  claim: AssignClaim,
+  group: NodeGroup,
+  loadOf: (node: string) => number,
+): Decision {
+  const isEligible = (node: string) => holds(group.eligible, node);
+  if (mayStay(claim, group, isEligible)) {
+    return { kind: 'keep', claim: claim.name, node: claim.node };
+  }
+  const least = () => leastOf(group.eligible, loadOf);
+  const node = nodeFor(claim, group, { isEligible, loadOf, least });
+  return node === undefined
+    ? { kind: 'none', claim: claim.name }
+    : { kind: 'place', claim: claim.name, node };
+}
+
 type PlacedClaim = AssignClaim & { readonly node: string };
+
+function mayStay(
+  claim: AssignClaim,
+  { keeps }: NodeGroup,
+  isEligible: (node: string) => boolean,
+): claim is PlacedClaim {
+  const { node, avoid } = claim;
+  if (node === undefined || avoid?.has(node) === true) return false;
+  return keeps.has(node) || isEligible(node);
+}
+
+interface Scales {
+  readonly isEligible: (node: string) => boolean;
+  readonly loadOf: (node: string) => number;
+  /** the least loaded of all that are eligible */
+  readonly least: () => string | undefined;
+}
+
+function nodeFor(claim: AssignClaim, { eligible }: NodeGroup, scales: Scales): string | undefined {
+  const isOpen = (node: string) => claim.avoid?.has(node) !== true;
+  const near = claim.near?.find((node) => isOpen(node) && scales.isEligible(node));
+  if (near !== undefined) return near;
+  if (claim.nodeFilter === 'first-alive') return eligible.find(isOpen) ?? eligible[0];
+  if (claim.avoid === undefined || claim.avoid.size === 0) return scales.least();
+  return leastOf(eligible.filter(isOpen), scales.loadOf) ?? scales.least();
+}
+
+function leastOf(nodes: readonly string[], loadOf: (node: string) => number): string | undefined {
+  let best: string | undefined;
+  let bestLoad = Number.POSITIVE_INFINITY;
+  for (const node of nodes) {
+    const load = loadOf(node);
+    if (load >= bestLoad) continue;
+    best = node;
+    bestLoad = load;
+  }
+  return best;
+}
+
+/** in names that are in order */
+function holds(names: readonly string[], name: string): boolean {
+  let from = 0;
+  let to = names.length;
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const found = names[middle] ?? name;
+    if (found === name) return true;
+    if (found < name) from = middle + 1;
+    else to = middle;
+  }
+  return false;
+}
 
 class Assignment {
   readonly #groups: ReadonlyMap<string, NodeGroup>;
@@ -79,39 +148,22 @@ class Assignment {
   }
 
   mayStay(claim: AssignClaim): claim is PlacedClaim {
-    const { node } = claim;
-    if (node === undefined || claim.avoid?.has(node) === true) return false;
-    return this.#group(claim).keeps.has(node) || this.#isEligible(claim, node);
+    return mayStay(claim, this.#group(claim), (node) => this.#isEligible(claim, node));
   }
 
   count(node: string): void {
-    this.#loads.set(node, (this.#loads.get(node) ?? 0) + 1);
+    this.#loads.set(node, this.#load(node) + 1);
   }
 
   place(claim: AssignClaim): Decision {
-    const node = this.#nodeFor(claim);
+    const node = nodeFor(claim, this.#group(claim), {
+      isEligible: (each) => this.#isEligible(claim, each),
+      loadOf: (each) => this.#load(each),
+      least: () => this.#heap(claim.group).least(),
+    });
     if (node === undefined) return { kind: 'none', claim: claim.name };
     this.count(node);
     return { kind: 'place', claim: claim.name, node };
-  }
-
-  #nodeFor(claim: AssignClaim): string | undefined {
-    const isOpen = (node: string) => claim.avoid?.has(node) !== true;
-    const near = claim.near?.find((node) => isOpen(node) && this.#isEligible(claim, node));
-    if (near !== undefined) return near;
-    const { eligible } = this.#group(claim);
-    if (claim.nodeFilter === 'first-alive') return eligible.find(isOpen) ?? eligible[0];
-    if (claim.avoid === undefined || claim.avoid.size === 0) return this.#heap(claim.group).least();
-    return this.#leastOf(eligible.filter(isOpen)) ?? this.#heap(claim.group).least();
-  }
-
-  /** for the few claims that cannot use the heap */
-  #leastOf(nodes: readonly string[]): string | undefined {
-    let best: string | undefined;
-    for (const node of nodes) {
-      if (best === undefined || this.#load(node) < this.#load(best)) best = node;
-    }
-    return best;
   }
 
   #heap(group: string): NodeHeap {

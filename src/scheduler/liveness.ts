@@ -149,6 +149,16 @@ export class Liveness {
     return node.proofs >= PROOFS ? 'alive' : 'unproven';
   }
 
+  /** We have just begun to look, and know of nodes that may yet prove to live: whoever was first would be given everything. */
+  isLearning(nowMs: number): boolean {
+    if (this.#clock(nowMs) >= this.#limits.reassignMs) return false;
+    for (const node of this.#nodes.values()) {
+      if (node.isReleased || node.isFoundDead || node.proofs >= PROOFS) continue;
+      if (this.#silence(node, nowMs) <= this.#limits.lateMs) return true;
+    }
+    return false;
+  }
+
   /** milliseconds for which it has been silent, as far as they count */
   silenceMs(name: string, nowMs: number): number | undefined {
     const node = this.#nodes.get(name);

@@ -4,6 +4,7 @@ import {
   type AssignClaim,
   type AssignView,
   assign,
+  assignOne,
   type NodeGroup,
 } from '../../../src/scheduler/assign.ts';
 import { rebalance } from '../../../src/scheduler/rebalance.ts';
@@ -105,6 +106,23 @@ describe('assign', () => {
           .map(({ each }) => each);
         const nodes = group(names(3));
         expect(assign(one(shuffled, nodes))).to.deep.equal(assign(one(claims, nodes)));
+      }),
+    );
+  });
+
+  it('says the same of one claim at a time', () => {
+    fc.assert(
+      fc.property(nodeSets, claimsOf(names(8)), (eligible, where) => {
+        const claims = where.map((node, index) => claim(index, node));
+        const nodes = group(eligible);
+        const loads = new Map<string, number>();
+        const decisions = assign(one(claims, nodes));
+        for (const each of decisions) if (each.kind === 'keep') add(loads, each.node);
+        for (const [index, expected] of decisions.entries()) {
+          const found = assignOne(claims[index] ?? claim(0), nodes, (node) => loads.get(node) ?? 0);
+          expect(found).to.deep.equal(expected);
+          if (found.kind === 'place') add(loads, found.node);
+        }
       }),
     );
   });

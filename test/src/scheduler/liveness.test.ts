@@ -84,6 +84,19 @@ describe('liveness', () => {
     expect(cluster.life('a')).to.equal('alive');
   });
 
+  it('knows that it has not heard all that may live, in the beginning and not for long', () => {
+    const cluster = new Cluster(THREE);
+    cluster.silence('c');
+    const seconds: number[] = [];
+    for (let second = 1; second <= 20; second += 1) {
+      cluster.run(1);
+      if (cluster.liveness.isLearning(cluster.nowMs)) seconds.push(second);
+    }
+    // b renews at 1 s and 6 s, a at 5 s and 10 s; c is not waited for
+    expect(seconds).to.deep.equal([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(new Liveness(0).isLearning(1)).to.equal(false);
+  });
+
   it('calls a silent node dead after 15 s, and trusts it again after two renewals', () => {
     const cluster = running();
     cluster.silence('b');

@@ -1,0 +1,33 @@
+/** The condition AgentAlive of an IPNode. Pure. What is not known is not written: the word of an earlier controller stands until then. */
+
+import type { Life } from '../scheduler/liveness.ts';
+import type { WantedCondition } from './conditions.ts';
+
+export const AGENT_ALIVE = 'AgentAlive';
+
+export function aliveCondition(life: Life, reassignMs: number): WantedCondition | undefined {
+  switch (life) {
+    case 'unproven':
+      return undefined;
+    case 'alive':
+      return condition('True', 'LeaseRenewed', 'its agent renews its Lease');
+    case 'released':
+      return condition('False', 'AgentStopped', 'its agent has stopped and gave its Lease back');
+    case 'dead': {
+      const message = `its agent has not renewed its Lease for ${reassignMs / 1000} s`;
+      return condition('False', 'LeaseExpired', message);
+    }
+    case 'unheard': {
+      const message = 'its agent is silent, and so are most others: its claims stay where they are';
+      return condition('Unknown', 'ControllerBlind', message);
+    }
+  }
+}
+
+function condition(
+  status: WantedCondition['status'],
+  reason: string,
+  message: string,
+): WantedCondition {
+  return { type: AGENT_ALIVE, status, reason, message };
+}

@@ -1,0 +1,264 @@
+/**
+ * Gives claims their place: the anycast label, or a node of its own and its label, one guarded write at a time. Whatever it does is
+ * decided from the caches anew each time (scheduler/ decides), so a write that fails, a restart or a second controller cost a
+ * repetition and nothing else. Not who lives (liveness-loop.ts), not which address a Service gets.
+ */
+
+import type { Clock, Random } from 'bgp-ts';
+import type { Log } from '../log/log.ts';
+import type { IpClaim } from '../model/ip-claim.ts';
+import { RELEASED_BY_ANNOTATION } from '../model/names.ts';
+import { anycastWrite } from '../scheduler/mode-change.ts';
+import { MOVE_RATE, MoveBudget, type MoveRate } from '../scheduler/move-rate.ts';
+import { isConflict, isNotFound, type KubeApi } from '../sources/kube/api.ts';
+import { convertClaimObject } from '../sources/kube/convert-documents.ts';
+import { DONE, KeyQueue, type QueueOutcome } from '../sources/kube/key-queue.ts';
+import { IP_CLAIMS } from '../sources/kube/resources.ts';
+import { type CachedDocument, cachedDocument } from './cached-document.ts';
+import type { ControllerCaches } from './caches.ts';
+import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
+import type { EventSink } from './events.ts';
+import type { LivenessView } from './liveness-loop.ts';
+import { PlacementIndex } from './placement-index.ts';
+import { type ClaimWrite, Mover } from './placement-mover.ts';
+import { PlacementNodes } from './placement-nodes.ts';
+import { ANYCAST_PLACED, claimStatus, type PlacementVerdict } from './placement-status.ts';
+import { lookAt, type PlacementSubject } from './placement-subject.ts';
+
+export interface PlacementLoopOptions {
+  readonly api: KubeApi;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly caches: ControllerCaches;
+  readonly events: EventSink;
+  readonly liveness: LivenessView;
+  readonly counters?: ControllerCounters;
+  readonly moveRate?: MoveRate;
+  /** even out nodes that have joined later, one claim at a time, each so long after the last; absent: never */
+  readonly rebalanceEveryMs?: number;
+}
+
+/** writes at the same time */
+const CONCURRENCY = 16;
+/** what people read may wait for what routers need */
+const STATUS_CONCURRENCY = 2;
+const STATUS_DELAY_MS = 300;
+
+export class PlacementLoop {
+  readonly #options: PlacementLoopOptions;
+  readonly #index = new PlacementIndex();
+  /** the answers to our writes, until the cache has caught up */
+  readonly #written = new Map<string, CachedDocument<IpClaim>>();
+  readonly #verdicts = new Map<string, PlacementVerdict>();
+  readonly #nodes: PlacementNodes;
+  readonly #mover: Mover;
+  #queue: KeyQueue | undefined;
+  #statusQueue: KeyQueue | undefined;
+  #ends: readonly (() => void)[] = [];
+  #rebalancedMs = 0;
+
+  constructor(options: PlacementLoopOptions) {
+    const { caches, liveness, clock, moveRate = MOVE_RATE } = options;
+    this.#options = options;
+    this.#nodes = new PlacementNodes(caches, liveness, clock);
+    const budget = new MoveBudget(moveRate, clock.now());
+    const requeue = (name: string) => this.#queue?.add(name);
+    this.#mover = new Mover({
+      ...options,
+      nodes: this.#nodes,
+      index: this.#index,
+      budget,
+      requeue,
+    });
+  }
+
+  start(): void {
+    if (this.#queue !== undefined) return;
+    const { clock, random, caches, liveness, counters = NO_COUNTERS } = this.#options;
+    const queue = new KeyQueue({
+      clock,
+      random,
+      concurrency: CONCURRENCY,
+      work: (key) => this.#place(key),
+    });
+    const statusQueue = new KeyQueue({
+      clock,
+      random,
+      concurrency: STATUS_CONCURRENCY,
+      work: (key) => this.#writeStatus(key),
+    });
+    this.#queue = queue;
+    this.#statusQueue = statusQueue;
+    this.#rebalancedMs = clock.now();
+    this.#ends = [
+      caches.subscribe('claims', (key) => this.#noteClaim(key)),
+      caches.subscribe('pools', (_key, now, before) => {
+        if (now?.meta.generation !== before?.meta.generation) this.#lookAtAll();
+      }),
+      caches.subscribe('nodes', (name) => this.#noteNode(name)),
+      caches.subscribe('ipNodes', (name) => this.#noteNode(name)),
+      liveness.onLook(() => this.#tick()),
+      counters.queue('placement', () => queue.depth),
+      counters.queue('claim-status', () => statusQueue.depth),
+    ];
+    this.#lookAtAll();
+  }
+
+  stop(): void {
+    for (const end of this.#ends) end();
+    this.#ends = [];
+    this.#queue?.stop();
+    this.#statusQueue?.stop();
+    this.#queue = undefined;
+    this.#statusQueue = undefined;
+  }
+
+  #lookAtAll(): void {
+    this.#nodes.forgetDemands();
+    for (const key of this.#options.caches.claims.items.keys()) this.#noteClaim(key);
+  }
+
+  #noteClaim(key: string): void {
+    const document = this.#known(key);
+    this.#index.set(key, document?.ok === true ? document.object : undefined);
+    if (document === undefined) this.#forget(key);
+    else this.#queue?.add(key);
+  }
+
+  #forget(key: string): void {
+    this.#mover.forget(key);
+    this.#verdicts.delete(key);
+  }
+
+  #noteNode(name: string): void {
+    if (this.#nodes.look(name)) this.#nodeChanged(name);
+    else for (const key of this.#mover.waitingFor(name)) this.#queue?.add(key);
+  }
+
+  #nodeChanged(name: string): void {
+    for (const key of this.#index.claimsOf(name)) this.#queue?.add(key);
+    for (const key of this.#mover.unsettled) this.#queue?.add(key);
+  }
+
+  #tick(): void {
+    for (const name of this.#nodes.lookAtAll()) this.#nodeChanged(name);
+    const { rebalanceEveryMs, clock } = this.#options;
+    if (rebalanceEveryMs === undefined) return;
+    if (clock.now() - this.#rebalancedMs < rebalanceEveryMs) return;
+    this.#rebalancedMs = clock.now();
+    const moved = this.#mover.rebalance(this.#subjects());
+    if (moved !== undefined) this.#queue?.add(moved);
+  }
+
+  *#subjects(): Iterable<PlacementSubject> {
+    for (const key of this.#options.caches.claims.items.keys()) {
+      const subject = this.#subject(key);
+      if (subject !== undefined) yield subject;
+    }
+  }
+
+  #subject(key: string): PlacementSubject | undefined {
+    const document = this.#known(key);
+    if (document === undefined || isLeftAlone(document)) return undefined;
+    const looked = lookAt(document, this.#options.caches.pools.items.values());
+    return looked.kind === 'subject' ? looked.subject : undefined;
+  }
+
+  /** the newer one of what the cache has and what the API has answered us */
+  #known(key: string): CachedDocument<IpClaim> | undefined {
+    const cached = this.#options.caches.claims.get(key);
+    const written = this.#written.get(key);
+    if (written === undefined) return cached;
+    const { claims } = this.#options.caches;
+    const isPast = claims.resourceVersion >= BigInt(written.meta.resourceVersion);
+    const isOther = cached !== undefined && cached.meta.uid !== written.meta.uid;
+    if (!isPast && !isOther) return written;
+    this.#written.delete(key);
+    return cached;
+  }
+
+  async #place(key: string): Promise<QueueOutcome> {
+    const document = this.#known(key);
+    if (document === undefined || isLeftAlone(document)) return DONE;
+    const looked = lookAt(document, this.#options.caches.pools.items.values());
+    if (looked.kind !== 'subject') {
+      this.#judge(document, looked.verdict);
+      return DONE;
+    }
+    const { subject } = looked;
+    if (subject.placement.mode === 'anycast') return await this.#placeAnycast(subject);
+    const next = this.#mover.next(subject);
+    if (next.verdict !== undefined) this.#judge(document, next.verdict);
+    if (next.kind === 'rest') return next.again;
+    return await this.#write(subject, next.write);
+  }
+
+  async #placeAnycast(subject: PlacementSubject): Promise<QueueOutcome> {
+    const { claim, meta } = subject;
+    this.#mover.forget(subject.name);
+    const write = anycastWrite(claim.labels, claim.node);
+    if (write === undefined) {
+      this.#judge({ meta }, ANYCAST_PLACED);
+      return DONE;
+    }
+    return await this.#write(subject, write);
+  }
+
+  async #write(subject: PlacementSubject, write: ClaimWrite): Promise<QueueOutcome> {
+    const { api, counters = NO_COUNTERS } = this.#options;
+    const { name, meta } = subject;
+    const { uid, resourceVersion } = meta;
+    const body = {
+      metadata: { uid, resourceVersion, labels: write.labels },
+      ...(write.node !== undefined && { spec: { node: write.node } }),
+    };
+    try {
+      const object = await api.patch(IP_CLAIMS, name, { kind: 'merge', body });
+      const document = cachedDocument(object, convertClaimObject(object));
+      this.#written.set(name, document);
+      this.#mover.wrote(subject, write, BigInt(document.meta.resourceVersion));
+      this.#noteClaim(name);
+      return DONE;
+    } catch (error) {
+      this.#noteClaim(name);
+      if (isNotFound(error)) return DONE;
+      if (isConflict(error)) counters.conflict('placement');
+      throw error;
+    }
+  }
+
+  /** A claim that was placed once keeps that status when its nodes or its pool go: agents keep announcing what they have. */
+  #judge({ meta }: Pick<CachedDocument<IpClaim>, 'meta'>, verdict: PlacementVerdict): void {
+    const isPlaced = meta.status['phase'] === 'Placed';
+    if (isPlaced && verdict.phase !== 'Placed' && verdict.reason !== 'Invalid') return;
+    this.#verdicts.set(meta.name, verdict);
+    const { clock } = this.#options;
+    if (claimStatus(meta, verdict, clock.wallTimeMs()) === undefined) return;
+    this.#statusQueue?.add(meta.name, STATUS_DELAY_MS);
+  }
+
+  async #writeStatus(key: string): Promise<QueueOutcome> {
+    const { api, clock, counters = NO_COUNTERS } = this.#options;
+    const document = this.#known(key);
+    const verdict = this.#verdicts.get(key);
+    if (document === undefined || verdict === undefined || isLeftAlone(document)) return DONE;
+    const { uid, resourceVersion } = document.meta;
+    const status = claimStatus(document.meta, verdict, clock.wallTimeMs());
+    if (status === undefined) return DONE;
+    const body = { metadata: { uid, resourceVersion }, status };
+    try {
+      await api.patch(IP_CLAIMS, key, { kind: 'merge', body }, { subresource: 'status' });
+    } catch (error) {
+      if (isNotFound(error)) return DONE;
+      throw error;
+    }
+    if (verdict.phase === 'Refused') counters.refused(verdict.reason);
+    return DONE;
+  }
+}
+
+/** It goes, or its address is quarantined: who has a label on it must keep it until it has answered. */
+function isLeftAlone({ meta }: CachedDocument<IpClaim>): boolean {
+  return meta.isBeingDeleted || meta.annotations[RELEASED_BY_ANNOTATION] !== undefined;
+}

@@ -1,0 +1,94 @@
+/**
+ * What the placement loop remembers of the moves that it has under way: since when it waits, who did not answer, who may still be heard
+ * though its label is gone. All of it may be lost: a move goes on from the object alone. No I/O.
+ */
+
+import type { IpNode } from '../model/ip-node.ts';
+import type { PreferenceLevel } from '../model/names.ts';
+import { cutOffLevel, type Part } from '../scheduler/move.ts';
+
+interface Left {
+  readonly version: bigint;
+  readonly level: PreferenceLevel;
+}
+
+export interface MoveMemory {
+  /** labels and holder, as they are waited for */
+  signature: string;
+  sinceMs: number;
+  /** resourceVersion of our own last write of a label */
+  readonly labelled: Map<string, bigint>;
+  readonly left: Map<string, Left>;
+  /** nodes that did not answer, until when they are not asked again */
+  readonly avoid: Map<string, number>;
+  /** where it goes by intent (rebalance), though it could stay */
+  intent?: string;
+}
+
+export const AVOID_MS = 60_000;
+
+export function newMemory(nowMs: number): MoveMemory {
+  return { signature: '', sinceMs: nowMs, labelled: new Map(), left: new Map(), avoid: new Map() };
+}
+
+/** Starts the wait anew where the claim is not what it was. */
+export function noteSignature(memory: MoveMemory, signature: string, nowMs: number): void {
+  if (memory.signature === signature) return;
+  memory.signature = signature;
+  memory.sinceMs = nowMs;
+}
+
+/** nodes to go round */
+export function avoided(memory: MoveMemory, nowMs: number): ReadonlySet<string> {
+  for (const [node, untilMs] of memory.avoid) if (untilMs <= nowMs) memory.avoid.delete(node);
+  return new Set(memory.avoid.keys());
+}
+
+/** What the write of labels means for the answers that count from now on. */
+export function noteWrite(
+  memory: MoveMemory,
+  labels: Readonly<Record<string, string | null>>,
+  before: ReadonlyMap<string, PreferenceLevel>,
+  version: bigint,
+): void {
+  for (const [label, value] of Object.entries(labels)) {
+    const level = before.get(label);
+    memory.left.delete(label);
+    if (value !== null) memory.labelled.set(label, version);
+    else {
+      memory.labelled.delete(label);
+      if (level !== undefined) memory.left.set(label, { version, level });
+    }
+  }
+}
+
+export interface Remaining {
+  readonly lingering: ReadonlySet<PreferenceLevel>;
+  readonly haunted: ReadonlySet<PreferenceLevel>;
+}
+
+/** Levels of those that have lost their labels and have not said that they know; who has said so is forgotten. */
+export function remaining(
+  memory: MoveMemory,
+  nodeOf: (label: string) => { readonly ipNode?: IpNode; readonly part: Part } | undefined,
+): Remaining {
+  const lingering = new Set<PreferenceLevel>();
+  const haunted = new Set<PreferenceLevel>();
+  for (const [label, { version, level }] of memory.left) {
+    const node = nodeOf(label);
+    if (node === undefined || observedClaims(node.ipNode) >= version) memory.left.delete(label);
+    else if (node.part.isGone) haunted.add(cutOffLevel(node.part));
+    else lingering.add(level);
+  }
+  return { lingering, haunted };
+}
+
+/** nothing is worth remembering */
+export function isForgettable({ left, avoid, intent }: MoveMemory): boolean {
+  return left.size === 0 && avoid.size === 0 && intent === undefined;
+}
+
+export function observedClaims(ipNode: IpNode | undefined): bigint {
+  const text = ipNode?.status.observedClaims ?? '';
+  return /^\d+$/.test(text) ? BigInt(text) : -1n;
+}

@@ -1,0 +1,373 @@
+/**
+ * What to do next with one exclusive claim: puts together who shall hold it, how it gets there, what the nodes have answered, and how
+ * fast claims may move. No I/O: it returns the write, and is told when it is done.
+ */
+
+import { type Clock, formatAddress } from 'bgp-ts';
+import type { Log } from '../log/log.ts';
+import { ANYCAST_LABEL, nodeLabel, type PreferenceLevel } from '../model/names.ts';
+import { assignOne, type Decision } from '../scheduler/assign.ts';
+import { leaveAnycast } from '../scheduler/mode-change.ts';
+import { type MoveStep, moveStep, type Part } from '../scheduler/move.ts';
+import type { MoveBudget } from '../scheduler/move-rate.ts';
+import { rebalance } from '../scheduler/rebalance.ts';
+import { DONE, type QueueOutcome } from '../sources/kube/key-queue.ts';
+import type { ControllerCaches } from './caches.ts';
+import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
+import { documentRef, type EventSink } from './events.ts';
+import type { LivenessView } from './liveness-loop.ts';
+import type { PlacementIndex } from './placement-index.ts';
+import {
+  AVOID_MS,
+  avoided,
+  isForgettable,
+  type MoveMemory,
+  newMemory,
+  noteSignature,
+  noteWrite,
+  observedClaims,
+  remaining,
+} from './placement-memory.ts';
+import type { PlacementNodes } from './placement-nodes.ts';
+import { EXCLUSIVE_PLACED, type PlacementVerdict } from './placement-status.ts';
+import { levelsOf, type PlacementSubject } from './placement-subject.ts';
+
+/** What is to be written into a claim. */
+export interface ClaimWrite {
+  /** spec.node; null takes it away, absent leaves it */
+  readonly node?: string | null;
+  readonly labels: Readonly<Record<string, string | null>>;
+  readonly sentence: string;
+}
+
+export type Next = { readonly verdict?: PlacementVerdict } & (
+  | { readonly kind: 'rest'; readonly again: QueueOutcome }
+  | { readonly kind: 'write'; readonly write: ClaimWrite }
+);
+
+export interface MoverOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly caches: Pick<ControllerCaches, 'ipNodes'>;
+  readonly liveness: LivenessView;
+  readonly events: EventSink;
+  readonly counters?: ControllerCounters;
+  readonly nodes: PlacementNodes;
+  readonly index: PlacementIndex;
+  readonly budget: MoveBudget;
+  /** look at this claim again, soon */
+  readonly requeue: (name: string) => void;
+}
+
+/** how long a node may take to answer */
+export const ANSWER_MS = 10_000;
+/** moves under way from one node: what it can answer at once in its status */
+const MOST_FROM_ONE = 200;
+/** until something that only time changes is looked at again */
+const LOOK_AGAIN: QueueOutcome = { kind: 'retry', afterMs: 1000 };
+const REST: Next = { kind: 'rest', again: DONE };
+
+export class Mover {
+  readonly #options: MoverOptions;
+  readonly #memories = new Map<string, MoveMemory>();
+  /** claims that are not where they shall be */
+  readonly #unsettled = new Set<string>();
+  /** orderly moves under way, by claim: the label of who leaves */
+  readonly #leaving = new Map<string, string>();
+  readonly #leavingFrom = new Map<string, number>();
+  /** claims for which too many others leave the same node, by its label */
+  readonly #lined = new Map<string, Set<string>>();
+  /** when a move that had to wait may go */
+  readonly #slots = new Map<string, number>();
+
+  constructor(options: MoverOptions) {
+    this.#options = options;
+  }
+
+  get unsettled(): Iterable<string> {
+    return this.#unsettled;
+  }
+
+  /** claims that may wait for an answer of this node */
+  *waitingFor(node: string): Iterable<string> {
+    for (const name of this.#options.index.claimsOf(node)) {
+      if (this.#unsettled.has(name)) yield name;
+    }
+  }
+
+  forget(name: string): void {
+    this.#memories.delete(name);
+    this.#unsettled.delete(name);
+    this.#slots.delete(name);
+    this.#endLeaving(name);
+  }
+
+  next(subject: PlacementSubject): Next {
+    const { clock, index } = this.#options;
+    const memory = this.#memory(subject);
+    const decision = this.#decide(subject, memory);
+    if (decision.kind === 'place' && this.#options.liveness.isLearning) {
+      this.#unsettled.add(subject.name);
+      return { kind: 'rest', again: LOOK_AGAIN };
+    }
+    const target = decision.kind === 'none' ? undefined : decision.node;
+    index.hold(subject.name, target ?? subject.claim.node);
+    if (target === undefined) return this.#nobody(subject);
+    const step = this.#step(subject, memory, target);
+    switch (step.kind) {
+      case 'settled':
+        return this.#settled(subject, memory);
+      case 'wait': {
+        this.#unsettled.add(subject.name);
+        const afterMs = Math.max(memory.sinceMs + ANSWER_MS - clock.now(), 100);
+        return { kind: 'rest', again: { kind: 'retry', afterMs } };
+      }
+      case 'unanswered':
+        return this.#unanswered(subject, memory, target);
+      case 'write':
+        return this.#mayWrite(subject, step.write);
+    }
+  }
+
+  /** The write has been taken by the API. */
+  wrote(subject: PlacementSubject, write: ClaimWrite, version: bigint): void {
+    const { name, claim, meta } = subject;
+    noteWrite(this.#memory(subject), write.labels, levelsOf(claim), version);
+    const down = steppedDown(levelsOf(claim), write);
+    if (down !== undefined) this.#beginLeaving(name, down);
+    const { log, events, counters = NO_COUNTERS } = this.#options;
+    const { node } = write;
+    if (node === undefined || node === null || node === claim.node) return;
+    const from = claim.node;
+    const fields = { claim: name, from, to: node };
+    if (from === undefined) {
+      counters.moved('first');
+      log.debug('controller.move', fields, 'placed');
+      return;
+    }
+    const standing = this.#options.nodes.standingOf(from, subject.demand);
+    counters.moved(standing.kind === 'gone' ? 'dead' : 'planned');
+    const why = standing.kind === 'eligible' ? 'by intent' : standing.sentence;
+    const message = `${formatAddress(claim.address)} moved from ${from} to ${node}: ${why}`;
+    log.info('controller.move', { ...fields, reason: why }, 'moved');
+    events.record({
+      object: documentRef('IPClaim', meta),
+      type: 'Normal',
+      reason: 'Moved',
+      message,
+    });
+  }
+
+  /** One claim that shall go to a less loaded node, if there is one and nothing else is under way. */
+  rebalance(subjects: Iterable<PlacementSubject>): string | undefined {
+    if (this.#unsettled.size > 0 || this.#options.liveness.isBlind) return undefined;
+    const exclusive = [...subjects].filter(({ placement }) => placement.mode === 'exclusive');
+    const { nodes, clock } = this.#options;
+    const groups = new Map(
+      exclusive.map(({ group, demand }) => [group, nodes.group(group, demand)]),
+    );
+    const claims = exclusive.map(({ name, group, placement: { nodeFilter }, claim: { node } }) => ({
+      name,
+      group,
+      nodeFilter,
+      ...(node !== undefined && { node }),
+    }));
+    const move = rebalance({ claims, groups });
+    if (move === undefined) return undefined;
+    const memory = this.#memories.get(move.claim) ?? newMemory(clock.now());
+    memory.intent = move.to;
+    this.#memories.set(move.claim, memory);
+    return move.claim;
+  }
+
+  #memory({ name, claim }: PlacementSubject): MoveMemory {
+    const nowMs = this.#options.clock.now();
+    const memory = this.#memories.get(name) ?? newMemory(nowMs);
+    this.#memories.set(name, memory);
+    noteSignature(memory, JSON.stringify([claim.node, ...levelsOf(claim)]), nowMs);
+    return memory;
+  }
+
+  #decide(
+    { name, claim, placement, group, demand }: PlacementSubject,
+    memory: MoveMemory,
+  ): Decision {
+    const { nodes, index, clock } = this.#options;
+    const all = nodes.group(group, demand);
+    if (memory.intent !== undefined) {
+      if (claim.node !== memory.intent && all.eligible.includes(memory.intent)) {
+        return { kind: 'place', claim: name, node: memory.intent };
+      }
+      delete memory.intent;
+    }
+    const near = [...levelsOf(claim)]
+      .sort(([, one], [, other]) => one - other)
+      .map(([label]) => this.#nodeOf(label));
+    const asked = {
+      name,
+      group,
+      nodeFilter: placement.nodeFilter,
+      near,
+      avoid: avoided(memory, clock.now()),
+      ...(claim.node !== undefined && { node: claim.node }),
+    };
+    const candidates = this.#isCut(claim.node) ? nodes.steady(all) : all;
+    return assignOne(asked, candidates, (node) => index.loadBeside(name, node));
+  }
+
+  /** it lives, but nobody reaches anything through it */
+  #isCut(node: string | undefined): boolean {
+    if (node === undefined) return false;
+    const { life, cutMs } = this.#options.nodes.factsOf(node);
+    return life === 'alive' && cutMs > 0;
+  }
+
+  #step(subject: PlacementSubject, memory: MoveMemory, target: string): MoveStep {
+    const { claim } = subject;
+    const partOf = (label: string) => this.#part(label, subject, memory);
+    const left = remaining(memory, (label) => {
+      const { ipNode } = this.#options.nodes.factsOf(this.#nodeOf(label));
+      return ipNode === undefined ? undefined : { ipNode, part: partOf(label) };
+    });
+    return moveStep({
+      levels: levelsOf(claim),
+      target,
+      partOf,
+      ...left,
+      ...(claim.node !== undefined && { node: claim.node }),
+      isAnnounced: claim.withdrawn === undefined,
+      isOverdue: this.#isOverdue(memory),
+    });
+  }
+
+  #isOverdue({ sinceMs }: MoveMemory): boolean {
+    return this.#options.clock.now() - sinceMs >= ANSWER_MS;
+  }
+
+  #part(label: string, { claim, meta, demand }: PlacementSubject, memory: MoveMemory): Part {
+    const { nodes, caches } = this.#options;
+    const node = this.#nodeOf(label);
+    const ipNode = caches.ipNodes.get(node);
+    const address = formatAddress(claim.address);
+    const said = ipNode?.status.levels?.find((each) => each.address === address)?.level;
+    const version = memory.labelled.get(label) ?? BigInt(meta.resourceVersion);
+    const hasAnswered = observedClaims(ipNode) >= version;
+    return {
+      isGone: nodes.standingOf(node, demand).kind === 'gone',
+      ...(hasAnswered && { answer: said ?? ('nothing' as const) }),
+      ...(said !== undefined && { said }),
+    };
+  }
+
+  /** A label of a node that nobody knows any more says the name itself, unless that was too long. */
+  #nodeOf(label: string): string {
+    return this.#options.nodes.nameOf(label) ?? label.slice(label.indexOf('/') + 1);
+  }
+
+  #nobody(subject: PlacementSubject): Next {
+    const { nodes, events } = this.#options;
+    const { name, claim, meta, demand } = subject;
+    this.#unsettled.add(name);
+    const why = nodes.whyNobody(demand);
+    const where = claim.node === undefined ? '' : `; it stays on ${claim.node}`;
+    const message = `no node can hold ${formatAddress(claim.address)}: ${why}${where}`;
+    const reason = 'NoEligibleNode';
+    events.record({ object: documentRef('IPClaim', meta), type: 'Warning', reason, message });
+    const again = this.#isCut(claim.node) ? LOOK_AGAIN : DONE;
+    return { kind: 'rest', again, verdict: { phase: 'Pending', reason, message } };
+  }
+
+  #settled(subject: PlacementSubject, memory: MoveMemory): Next {
+    const { name, claim } = subject;
+    const holder = this.#part(nodeLabel(claim.node ?? ''), subject, memory);
+    const isThere = holder.answer === 0 || this.#isOverdue(memory) || claim.withdrawn !== undefined;
+    const write = leaveAnycast(claim.labels, isThere);
+    if (write !== undefined) return { kind: 'write', write };
+    if (ANYCAST_LABEL in claim.labels) {
+      this.#unsettled.add(name);
+      return { kind: 'rest', again: LOOK_AGAIN };
+    }
+    this.#unsettled.delete(name);
+    this.#endLeaving(name);
+    if (isForgettable(memory)) this.#memories.delete(name);
+    return { ...REST, verdict: EXCLUSIVE_PLACED };
+  }
+
+  #unanswered(subject: PlacementSubject, memory: MoveMemory, target: string): Next {
+    const { clock, events } = this.#options;
+    const { meta, claim } = subject;
+    this.#unsettled.add(subject.name);
+    memory.avoid.set(target, clock.now() + AVOID_MS);
+    const other = this.#decide(subject, memory);
+    if (other.kind === 'none' || other.node === target) return { kind: 'rest', again: LOOK_AGAIN };
+    const message = `${target} does not announce ${formatAddress(claim.address)}; ${other.node} is asked instead`;
+    const reason = 'NodeDoesNotAnswer';
+    events.record({ object: documentRef('IPClaim', meta), type: 'Warning', reason, message });
+    this.#options.index.hold(subject.name, other.node);
+    const step = this.#step(subject, memory, other.node);
+    return step.kind === 'write'
+      ? { kind: 'write', write: step.write }
+      : { kind: 'rest', again: LOOK_AGAIN };
+  }
+
+  /** A first place is given at once; who has one moves within limits, and not while we are blind. */
+  #mayWrite(subject: PlacementSubject, write: ClaimWrite): Next {
+    const { liveness, budget, clock } = this.#options;
+    const { name, claim } = subject;
+    this.#unsettled.add(name);
+    const down = steppedDown(levelsOf(claim), write);
+    const isStraight =
+      this.#leaving.get(name) === undefined &&
+      claim.node !== undefined &&
+      typeof write.node === 'string' &&
+      write.node !== claim.node;
+    if (down === undefined && !isStraight) return { kind: 'write', write };
+    if (liveness.isBlind) return { kind: 'rest', again: LOOK_AGAIN };
+    if (down !== undefined && (this.#leavingFrom.get(down) ?? 0) >= MOST_FROM_ONE) {
+      this.#line(down).add(name);
+      return { kind: 'rest', again: { kind: 'retry', afterMs: ANSWER_MS } };
+    }
+    const nowMs = clock.now();
+    const dueMs = this.#slots.get(name) ?? budget.reserve(nowMs);
+    if (dueMs > nowMs) {
+      this.#slots.set(name, dueMs);
+      return { kind: 'rest', again: { kind: 'retry', afterMs: dueMs - nowMs } };
+    }
+    this.#slots.delete(name);
+    return { kind: 'write', write };
+  }
+
+  #line(label: string): Set<string> {
+    const line = this.#lined.get(label) ?? new Set();
+    this.#lined.set(label, line);
+    return line;
+  }
+
+  #beginLeaving(name: string, label: string): void {
+    this.#endLeaving(name);
+    this.#leaving.set(name, label);
+    this.#leavingFrom.set(label, (this.#leavingFrom.get(label) ?? 0) + 1);
+  }
+
+  #endLeaving(name: string): void {
+    const label = this.#leaving.get(name);
+    if (label === undefined) return;
+    this.#leaving.delete(name);
+    this.#leavingFrom.set(label, (this.#leavingFrom.get(label) ?? 1) - 1);
+    const line = this.#line(label);
+    const [first] = line;
+    if (first === undefined) return;
+    line.delete(first);
+    this.#options.requeue(first);
+  }
+}
+
+/** the label of a holder that is told to step down, where the write does that */
+function steppedDown(
+  levels: ReadonlyMap<string, PreferenceLevel>,
+  { labels }: ClaimWrite,
+): string | undefined {
+  return Object.keys(labels).find(
+    (label) => levels.get(label) === 0 && labels[label] !== null && labels[label] !== '0',
+  );
+}

@@ -1,0 +1,134 @@
+/**
+ * What the placement loop knows of nodes: facts from the caches, and per group of claims who may have one. Remembers what it worked out
+ * until a node's standing changes, since nodes report often and change rarely. No I/O.
+ */
+
+import type { Clock } from 'bgp-ts';
+import type { IpNode } from '../model/ip-node.ts';
+import { nodeLabel } from '../model/names.ts';
+import type { NodeGroup } from '../scheduler/assign.ts';
+import {
+  type ClaimDemand,
+  groupOf,
+  hasSession,
+  type NodeFacts,
+  type Standing,
+  standing,
+  whyNobody,
+} from '../scheduler/eligible.ts';
+import type { ControllerCaches } from './caches.ts';
+import type { LivenessView } from './liveness-loop.ts';
+
+/** a node whose sessions have come back is given nothing of others for so long: those may be back in a moment */
+const RETURN_MS = 10_000;
+
+type NodeCaches = Pick<ControllerCaches, 'nodes' | 'ipNodes'>;
+
+export class PlacementNodes {
+  readonly #caches: NodeCaches;
+  readonly #liveness: Pick<LivenessView, 'lifeOf'>;
+  readonly #clock: Clock;
+  readonly #demands = new Map<string, ClaimDemand>();
+  readonly #groups = new Map<string, NodeGroup>();
+  readonly #signatures = new Map<string, string>();
+  readonly #names = new Map<string, string>();
+  /** since when it has had no session; since when it has one again */
+  readonly #cutSince = new Map<string, number>();
+  readonly #backSince = new Map<string, number>();
+
+  constructor(caches: NodeCaches, liveness: Pick<LivenessView, 'lifeOf'>, clock: Clock) {
+    this.#caches = caches;
+    this.#liveness = liveness;
+    this.#clock = clock;
+  }
+
+  /** Everybody's standing anew; the names of those for whom it has changed. */
+  lookAtAll(): readonly string[] {
+    const names = new Set([...this.#known(), ...this.#signatures.keys()]);
+    return [...names].filter((name) => this.look(name));
+  }
+
+  /** True when its standing with any group has changed. */
+  look(name: string): boolean {
+    this.#names.set(nodeLabel(name), name);
+    const ipNode = this.#caches.ipNodes.get(name);
+    this.#noteSessions(name, ipNode);
+    const facts = this.factsOf(name);
+    const signature = [...this.#demands.values()].map((each) => standing(facts, each).kind).join();
+    if (this.#signatures.get(name) === signature) return false;
+    this.#groups.clear();
+    const isGone = ipNode === undefined && this.#caches.nodes.get(name) === undefined;
+    if (isGone) this.#signatures.delete(name);
+    else this.#signatures.set(name, signature);
+    return true;
+  }
+
+  factsOf(name: string): NodeFacts {
+    const node = this.#caches.nodes.get(name);
+    const ipNode = this.#caches.ipNodes.get(name);
+    const cutSince = this.#cutSince.get(name);
+    return {
+      name,
+      life: this.#liveness.lifeOf(name),
+      ...(node !== undefined && { node }),
+      ...(ipNode !== undefined && { ipNode }),
+      cutMs: cutSince === undefined ? 0 : this.#clock.now() - cutSince,
+    };
+  }
+
+  /** whose label it is; undefined: of no node that we know */
+  nameOf(label: string): string | undefined {
+    return this.#names.get(label);
+  }
+
+  standingOf(name: string, demand: ClaimDemand): Standing {
+    return standing(this.factsOf(name), demand);
+  }
+
+  group(key: string, demand: ClaimDemand): NodeGroup {
+    if (!this.#demands.has(key)) {
+      this.#demands.set(key, demand);
+      this.lookAtAll();
+    }
+    const known = this.#groups.get(key);
+    if (known !== undefined) return known;
+    const group = groupOf(this.#all(), demand);
+    this.#groups.set(key, group);
+    return group;
+  }
+
+  /** those of a group that have had a session all the time */
+  steady({ eligible, keeps }: NodeGroup): NodeGroup {
+    const nowMs = this.#clock.now();
+    const isSteady = (name: string) =>
+      nowMs - (this.#backSince.get(name) ?? Number.NEGATIVE_INFINITY) >= RETURN_MS;
+    return { eligible: eligible.filter(isSteady), keeps };
+  }
+
+  whyNobody(demand: ClaimDemand): string {
+    return whyNobody(this.#all(), demand);
+  }
+
+  /** A pool or claim has changed: who asks now asks for something else. */
+  forgetDemands(): void {
+    this.#demands.clear();
+    this.#groups.clear();
+    this.#signatures.clear();
+  }
+
+  #known(): ReadonlySet<string> {
+    const { nodes, ipNodes } = this.#caches;
+    return new Set([...nodes.items.keys(), ...ipNodes.items.keys()]);
+  }
+
+  *#all(): Iterable<NodeFacts> {
+    for (const name of this.#known()) yield this.factsOf(name);
+  }
+
+  #noteSessions(name: string, ipNode: IpNode | undefined): void {
+    if (ipNode?.status.sessions === undefined) return;
+    if (!hasSession(ipNode)) {
+      if (!this.#cutSince.has(name)) this.#cutSince.set(name, this.#clock.now());
+    } else if (this.#cutSince.delete(name)) this.#backSince.set(name, this.#clock.now());
+  }
+}

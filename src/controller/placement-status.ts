@@ -1,0 +1,59 @@
+/**
+ * The status of a claim: placed, waiting or refused. Pure. Every agent watches claims, so it is written when a claim is placed or refused
+ * for the first time and not with every move: who holds it says spec.node.
+ */
+
+import type { Condition } from '../model/service.ts';
+import { changedCondition, type WantedCondition, withCondition } from './conditions.ts';
+
+export type ClaimPhase = 'Pending' | 'Placed' | 'Refused';
+
+export interface PlacementVerdict {
+  readonly phase: ClaimPhase;
+  /** one word in CamelCase */
+  readonly reason: string;
+  readonly message: string;
+}
+
+export const ANYCAST_PLACED: PlacementVerdict = {
+  phase: 'Placed',
+  reason: 'Anycast',
+  message: 'every node that can serve it announces it',
+};
+export const EXCLUSIVE_PLACED: PlacementVerdict = {
+  phase: 'Placed',
+  reason: 'Exclusive',
+  message: 'one node holds it: spec.node',
+};
+
+const PLACED = 'Placed';
+
+export interface StandingStatus {
+  readonly generation: number;
+  readonly status: Readonly<Record<string, unknown>>;
+  readonly conditions: readonly Condition[];
+}
+
+/** undefined: it says so already */
+export function claimStatus(
+  { status, conditions }: StandingStatus,
+  verdict: PlacementVerdict,
+  nowMs: number,
+): { readonly phase: ClaimPhase; readonly conditions: readonly Condition[] } | undefined {
+  const { phase, reason, message } = verdict;
+  const before = conditions.find(({ type }) => type === PLACED);
+  const wanted: WantedCondition = {
+    type: PLACED,
+    status: phase === 'Placed' ? 'True' : 'False',
+    reason,
+    message,
+  };
+  // other words for the same verdict are not worth a write that goes to every node
+  if (status['phase'] === phase && before?.reason === reason) return undefined;
+  const change = changedCondition(conditions, wanted, nowMs);
+  if (change === undefined && status['phase'] === phase) return undefined;
+  return {
+    phase,
+    conditions: change === undefined ? conditions : withCondition(conditions, change),
+  };
+}

@@ -1,0 +1,82 @@
+/** A claim as the placement loop looks at it: its pool, how it is placed, what it asks of a node. Pure. */
+
+import { formatAddress } from 'bgp-ts';
+import type { IpClaim } from '../model/ip-claim.ts';
+import type { IpPool, Placement } from '../model/ip-pool.ts';
+import { isNodeLabel, type PreferenceLevel, parseLevel } from '../model/names.ts';
+import { poolHolds } from '../model/pool-addresses.ts';
+import type { ClaimDemand } from '../scheduler/eligible.ts';
+import type { CachedDocument, DocumentMeta } from './cached-document.ts';
+import type { PlacementVerdict } from './placement-status.ts';
+
+export interface PlacementSubject {
+  readonly name: string;
+  readonly meta: DocumentMeta;
+  readonly claim: IpClaim;
+  readonly placement: Placement;
+  readonly demand: ClaimDemand;
+  /** claims with the same key find the same nodes */
+  readonly group: string;
+}
+
+export type Looked =
+  | { readonly kind: 'subject'; readonly subject: PlacementSubject }
+  | { readonly kind: 'refused'; readonly verdict: PlacementVerdict }
+  /** it waits for what others do: a pool that is not there yet, or no longer */
+  | { readonly kind: 'waits'; readonly verdict: PlacementVerdict };
+
+export function lookAt(
+  document: CachedDocument<IpClaim>,
+  pools: Iterable<CachedDocument<IpPool>>,
+): Looked {
+  if (!document.ok) {
+    const { sentence } = document;
+    return { kind: 'refused', verdict: { phase: 'Refused', reason: 'Invalid', message: sentence } };
+  }
+  const { meta, object: claim } = document;
+  const pool = poolOf(claim, pools);
+  if (pool === undefined) return { kind: 'waits', verdict: noPool(claim) };
+  const placement = { ...pool.placement, ...claim.placement };
+  const demand: ClaimDemand = {
+    placement,
+    drainOn: pool.drain.on,
+    ignoreExcludeLabel: pool.ignoreExcludeLabel,
+    notReady: pool.notReady,
+    isForService: claim.services.length > 0,
+  };
+  const own = claim.placement === undefined ? '' : JSON.stringify(placement);
+  const group = `${pool.name} ${demand.isForService} ${own}`;
+  return {
+    kind: 'subject',
+    subject: { name: meta.name, meta, claim, placement, demand, group },
+  };
+}
+
+/** A claim keeps the pool that it names, also when the pool has shrunk; one that names none has whichever holds it. */
+function poolOf(claim: IpClaim, pools: Iterable<CachedDocument<IpPool>>): IpPool | undefined {
+  for (const pool of pools) {
+    if (!pool.ok) continue;
+    const { object } = pool;
+    if (claim.pool === undefined ? poolHolds(object, claim.address) : claim.pool === object.name) {
+      return object;
+    }
+  }
+  return undefined;
+}
+
+function noPool({ pool, address }: IpClaim): PlacementVerdict {
+  const message =
+    pool === undefined
+      ? `no IPPool holds ${formatAddress(address)}; add the address to one`
+      : `there is no IPPool ${pool}; make it, or name another in spec.pool`;
+  return { phase: 'Refused', reason: 'NoPool', message };
+}
+
+/** of each node label, by the label's key */
+export function levelsOf({ labels }: IpClaim): ReadonlyMap<string, PreferenceLevel> {
+  return new Map(
+    Object.entries(labels)
+      .filter(([key]) => isNodeLabel(key))
+      .map(([key, value]) => [key, parseLevel(value)]),
+  );
+}

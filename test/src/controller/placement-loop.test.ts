@@ -1,0 +1,514 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect } from 'chai';
+import { ControllerCaches } from '../../../src/controller/caches.ts';
+import type { RecordedEvent } from '../../../src/controller/events.ts';
+import { LivenessLoop } from '../../../src/controller/liveness-loop.ts';
+import { PlacementLoop } from '../../../src/controller/placement-loop.ts';
+import { SILENT_LOG } from '../../../src/log/log.ts';
+import {
+  ANYCAST_LABEL,
+  CONTROLLER_LEASE,
+  NAMESPACE,
+  nodeLabel,
+  nodeLease,
+} from '../../../src/model/names.ts';
+import { ApiError, type KubeObject } from '../../../src/sources/kube/api.ts';
+import {
+  IP_CLAIMS,
+  IP_NODES,
+  IP_POOLS,
+  LEASES,
+  NODES,
+} from '../../../src/sources/kube/resources.ts';
+import { claimBody, claimName, exclusivePool, FakeAgent } from '../../support/fake-agents.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { type MemoryCall, MemoryKubeApi } from '../../support/memory-kube-api.ts';
+
+const RANDOM = { next: () => 0.5 };
+
+class Controller {
+  readonly events: RecordedEvent[] = [];
+  readonly #caches: ControllerCaches;
+  readonly #loops: readonly { start(): void; stop(): void }[];
+
+  constructor(api: MemoryKubeApi, clock: ManualClock, more: { rebalanceEveryMs?: number } = {}) {
+    const base = { api, clock, random: RANDOM, log: SILENT_LOG };
+    this.#caches = new ControllerCaches(base);
+    const events = { record: (event: RecordedEvent) => void this.events.push(event) };
+    const context = { ...base, caches: this.#caches, events };
+    const liveness = new LivenessLoop(context);
+    this.#loops = [liveness, new PlacementLoop({ ...context, liveness, ...more })];
+  }
+
+  start(): this {
+    this.#caches.start();
+    this.#caches.whenSynced(() => {
+      for (const loop of this.#loops) loop.start();
+    });
+    return this;
+  }
+
+  stop(): void {
+    for (const loop of this.#loops) loop.stop();
+    this.#caches.stop();
+  }
+}
+
+class Bed {
+  readonly api = new MemoryKubeApi();
+  readonly clock = new ManualClock();
+  readonly agents: FakeAgent[] = [];
+  readonly controllers: Controller[] = [];
+  #second = 0;
+  /** nothing is written to Leases */
+  isFrozen = false;
+  isAnswering = true;
+
+  constructor(pool: object = exclusivePool('p')) {
+    this.api.put(IP_POOLS, pool);
+    this.api.put(LEASES, { metadata: { name: CONTROLLER_LEASE, namespace: NAMESPACE } });
+  }
+
+  async join(...names: readonly string[]): Promise<void> {
+    for (const name of names) {
+      const agent = new FakeAgent(this.api, name);
+      this.agents.push(agent);
+      await agent.join();
+    }
+  }
+
+  agent(name: string): FakeAgent {
+    const agent = this.agents.find((each) => each.name === name);
+    if (agent === undefined) throw new Error(`no agent ${name}`);
+    return agent;
+  }
+
+  control(more: { rebalanceEveryMs?: number } = {}): Controller {
+    const controller = new Controller(this.api, this.clock, more).start();
+    this.controllers.push(controller);
+    return controller;
+  }
+
+  async run(seconds: number): Promise<void> {
+    for (let end = this.#second + seconds; this.#second < end; this.#second += 1) {
+      if (!this.isFrozen) await this.#beat();
+      for (let step = 0; step < 4; step += 1) {
+        await this.rest();
+        this.clock.advance(250);
+      }
+    }
+    await this.rest();
+  }
+
+  async #beat(): Promise<void> {
+    if (this.#second % 2 === 0) {
+      const body = { spec: { renewTime: String(this.#second) } };
+      await this.api.patch(LEASES, CONTROLLER_LEASE, { kind: 'merge', body });
+    }
+    for (const [index, agent] of this.agents.entries()) {
+      if (agent.isSilent) continue;
+      if (this.isAnswering) await agent.answer();
+      if (this.#second % 5 === index % 5) await agent.renew();
+    }
+  }
+
+  async rest(): Promise<void> {
+    for (let count = 0; count < 30; count += 1) await turn();
+  }
+
+  claim(index: number, spec: object = {}, labels: Record<string, string> = {}): void {
+    this.api.put(IP_CLAIMS, claimBody(claimName(index), { ...spec }, labels));
+  }
+
+  labels(index: number): Readonly<Record<string, string>> {
+    return this.api.object(IP_CLAIMS, claimName(index))?.metadata.labels ?? {};
+  }
+
+  node(index: number): unknown {
+    return nodeOf(this.api.object(IP_CLAIMS, claimName(index)));
+  }
+
+  status(index: number): Record<string, unknown> {
+    return JSON.parse(
+      JSON.stringify(this.api.object(IP_CLAIMS, claimName(index))?.['status'] ?? {}),
+    );
+  }
+
+  loads(): readonly number[] {
+    const loads = new Map(this.agents.map(({ name }) => [name, 0]));
+    for (const claim of this.api.all(IP_CLAIMS)) {
+      const node = String(nodeOf(claim));
+      loads.set(node, (loads.get(node) ?? 0) + 1);
+    }
+    return [...loads.values()];
+  }
+
+  writes(): readonly MemoryCall[] {
+    return this.api.calls.filter(
+      ({ verb, resource }) => verb === 'patch' && resource === IP_CLAIMS,
+    );
+  }
+
+  stop(): void {
+    for (const controller of this.controllers) controller.stop();
+  }
+}
+
+function nodeOf(claim: KubeObject | undefined): unknown {
+  return Object(claim?.['spec'])['node'];
+}
+
+describe('PlacementLoop', () => {
+  let bed: Bed;
+  afterEach(() => bed.stop());
+
+  async function three(claims: number, pool?: object): Promise<void> {
+    bed = new Bed(pool);
+    await bed.join('a', 'b', 'c');
+    bed.control();
+    await bed.run(12);
+    for (let index = 0; index < claims; index += 1) bed.claim(index);
+    await bed.run(3);
+  }
+
+  it('spreads 100 claims over three nodes as 33, 33 and 34, with a label and a status each', async () => {
+    await three(100);
+    expect([...bed.loads()].sort()).to.deep.equal([33, 33, 34]);
+    const node = String(bed.node(0));
+    expect(bed.labels(0)).to.deep.equal({ [nodeLabel(node)]: '0' });
+    expect(bed.status(0)).to.deep.include({ phase: 'Placed' });
+    await bed.run(20);
+    const writes = bed.writes().length;
+    await bed.run(20);
+    expect(bed.writes().length, 'nothing is written at rest').to.equal(writes);
+    expect(writes, 'a place and a status each').to.equal(200);
+  });
+
+  it('moves the claims of a dead node with one write each, and leaves other labels alone', async () => {
+    await three(9);
+    bed.api.put(IP_CLAIMS, {
+      ...bed.api.object(IP_CLAIMS, claimName(0)),
+      metadata: {
+        ...bed.api.object(IP_CLAIMS, claimName(0))?.metadata,
+        labels: { ...bed.labels(0), 'example.com/mine': 'yes', 'herald.dev/pool': 'p' },
+      },
+    });
+    for (const lost of ['x', 'y']) {
+      const node = String(bed.node(0));
+      const others = bed.api.all(IP_CLAIMS).filter((each) => nodeOf(each) !== node);
+      bed.agent(node).isSilent = true;
+      const before = bed.writes().length;
+      const count = bed.api.all(IP_CLAIMS).length - others.length;
+      await bed.run(22);
+      expect(bed.node(0), lost).not.to.equal(node);
+      expect(bed.labels(0)).to.deep.equal({
+        'example.com/mine': 'yes',
+        'herald.dev/pool': 'p',
+        [nodeLabel(String(bed.node(0)))]: '0',
+      });
+      expect(bed.writes().length - before, 'writes').to.equal(count);
+      for (const other of others) {
+        const now = bed.api.object(IP_CLAIMS, other.metadata.name);
+        expect(nodeOf(now)).to.equal(nodeOf(other));
+      }
+      bed.agent(node).isSilent = false;
+      await bed.run(12);
+    }
+  });
+
+  it('moves nothing back when the node returns', async () => {
+    await three(9);
+    bed.agent('a').isSilent = true;
+    await bed.run(22);
+    expect(bed.loads()[0]).to.equal(0);
+    bed.agent('a').isSilent = false;
+    const writes = bed.writes().length;
+    await bed.run(30);
+    expect(bed.loads()[0]).to.equal(0);
+    expect(bed.writes().length).to.equal(writes);
+  });
+
+  it('evens out, one claim after the other, where it is asked to', async () => {
+    bed = new Bed();
+    await bed.join('a', 'b');
+    bed.control({ rebalanceEveryMs: 5000 });
+    await bed.run(12);
+    for (let index = 0; index < 9; index += 1) bed.claim(index);
+    await bed.run(3);
+    await bed.join('c');
+    await bed.run(120);
+    expect([...bed.loads()].sort()).to.deep.equal([3, 3, 3]);
+    const writes = bed.writes().length;
+    await bed.run(30);
+    expect(bed.writes().length).to.equal(writes);
+  });
+
+  it('lets a draining node give back in order: it steps down, the new one steps up, it leaves', async () => {
+    await three(3);
+    const seen: string[] = [];
+    const node = String(bed.node(0));
+    bed.api.fault = ({ verb, resource, name, body, subresource }) => {
+      const isMove = verb === 'patch' && resource === IP_CLAIMS && subresource === undefined;
+      if (isMove && name === claimName(0)) seen.push(JSON.stringify(Object(body).metadata.labels));
+      return undefined;
+    };
+    await bed.agent(node).setDraining('by hand');
+    await bed.run(6);
+    const other = String(bed.node(0));
+    expect(other).not.to.equal(node);
+    expect(seen).to.deep.equal([
+      JSON.stringify({ [nodeLabel(node)]: '2' }),
+      JSON.stringify({ [nodeLabel(other)]: '0' }),
+      JSON.stringify({ [nodeLabel(node)]: null }),
+    ]);
+  });
+
+  it('waits for answers, asks another node where one does not answer, and never without a path', async () => {
+    await three(1);
+    const node = String(bed.node(0));
+    await bed.agent(node).setDraining('by hand');
+    bed.isAnswering = false;
+    await bed.run(3);
+    expect(bed.labels(0)).to.deep.equal({ [nodeLabel(node)]: '2' });
+    await bed.agent(node).answer();
+    await bed.run(2);
+    const second = String(bed.node(0));
+    expect(bed.labels(0)).to.deep.equal({ [nodeLabel(node)]: '2', [nodeLabel(second)]: '0' });
+    await bed.run(12);
+    for (const agent of bed.agents) if (agent.name === second) await agent.answer();
+    await bed.run(3);
+    const third = String(bed.node(0));
+    expect([node, second]).not.to.include(third);
+    expect(bed.labels(0)[nodeLabel(third)]).to.equal('0');
+    bed.isAnswering = true;
+    await bed.run(5);
+    expect(bed.labels(0)).to.deep.equal({ [nodeLabel(third)]: '0' });
+  });
+
+  it('goes on with a move that another controller has begun', async () => {
+    await three(1);
+    const node = String(bed.node(0));
+    bed.isAnswering = false;
+    await bed.agent(node).setDraining('by hand');
+    await bed.run(2);
+    bed.stop();
+    bed.isAnswering = true;
+    bed.control();
+    await bed.run(20);
+    expect(bed.node(0)).not.to.equal(node);
+    expect(bed.labels(0)).to.deep.equal({ [nodeLabel(String(bed.node(0)))]: '0' });
+  });
+
+  it('trusts no dead node after a restart, and leaves what lives as it is', async () => {
+    await three(9);
+    bed.stop();
+    bed.agent('c').isSilent = true;
+    const before = bed.api.all(IP_CLAIMS).map(nodeOf);
+    await bed.run(20);
+    bed.control();
+    bed.claim(9);
+    bed.claim(10);
+    await bed.run(14);
+    expect(bed.api.all(IP_CLAIMS).slice(0, 9).map(nodeOf)).to.deep.equal(before);
+    expect([bed.node(9), bed.node(10)].sort()).to.deep.equal(['a', 'b']);
+    await bed.run(6);
+    for (const [index, node] of before.entries()) {
+      if (node === 'c') expect(bed.node(index)).to.be.oneOf(['a', 'b']);
+      else expect(bed.node(index)).to.equal(node);
+    }
+  });
+
+  it('moves nothing in a stall in which nobody is heard, nor when it is over', async () => {
+    await three(9);
+    const before = bed.writes().length;
+    bed.isFrozen = true;
+    await bed.run(40);
+    bed.isFrozen = false;
+    await bed.run(20);
+    expect(bed.writes().length).to.equal(before);
+  });
+
+  it('moves nothing when most nodes fall silent together, and says that it may be blind', async () => {
+    await three(9);
+    const before = bed.writes().length;
+    bed.agent('a').isSilent = true;
+    bed.agent('b').isSilent = true;
+    await bed.run(60);
+    expect(bed.writes().length).to.equal(before);
+    expect(JSON.stringify(bed.api.object(IP_NODES, 'a')?.['status'])).to.include('ControllerBlind');
+    bed.agent('b').isSilent = false;
+    await bed.run(12);
+    expect(bed.loads()[0]).to.equal(0);
+  });
+
+  it('follows a person who deletes the Nodes of dead machines, and clears up after them', async () => {
+    await three(9);
+    for (const name of ['a', 'b']) bed.agent(name).isSilent = true;
+    await bed.run(20);
+    for (const name of ['a', 'b']) bed.api.remove(NODES, name);
+    await bed.run(3);
+    expect(bed.loads()).to.deep.equal([0, 0, 9]);
+    expect(bed.api.all(IP_NODES).map(({ metadata }) => metadata.name)).to.deep.equal(['c']);
+  });
+
+  it('moves the claims of a dead agent whose IPNode and Lease somebody deleted', async () => {
+    await three(9);
+    bed.agent('a').isSilent = true;
+    bed.api.remove(IP_NODES, 'a');
+    bed.api.remove(LEASES, `${NAMESPACE}/${nodeLease('a')}`);
+    await bed.run(22);
+    expect(bed.loads()[0]).to.equal(0);
+  });
+
+  it('leaves the claims of a living agent whose IPNode and Lease somebody deleted', async () => {
+    await three(9);
+    const before = bed.writes().length;
+    bed.api.remove(IP_NODES, 'a');
+    bed.api.remove(LEASES, `${NAMESPACE}/${nodeLease('a')}`);
+    await bed.run(30);
+    expect(
+      bed
+        .writes()
+        .slice(before)
+        .map(({ body }) => JSON.stringify(body)),
+    ).to.deep.equal([]);
+  });
+
+  it('moves at once from an agent that has stopped, and from a node whose uplink is cut', async () => {
+    await three(9);
+    await bed.agent('a').release();
+    await bed.run(2);
+    expect(bed.loads()[0]).to.equal(0);
+    await bed.agent('b').setSessions('Active');
+    await bed.run(2);
+    expect(bed.loads()[1], 'a moment is nothing').to.be.above(0);
+    await bed.run(4);
+    expect(bed.loads()).to.deep.equal([0, 0, 9]);
+  });
+
+  it('moves nothing when all routers are away, nor to the first node that is back', async () => {
+    await three(9);
+    const before = bed.writes().length;
+    for (const agent of bed.agents) await agent.setSessions('Active');
+    await bed.run(20);
+    await bed.agent('b').setSessions('Established');
+    await bed.run(4);
+    for (const agent of bed.agents) await agent.setSessions('Established');
+    await bed.run(20);
+    expect(bed.writes().length).to.equal(before);
+  });
+
+  it('asks nobody again and again while nobody can have a claim', async () => {
+    bed = new Bed();
+    await bed.join('a');
+    const controller = bed.control();
+    bed.agent('a').isSilent = true;
+    for (let index = 0; index < 5; index += 1) bed.claim(index);
+    await bed.run(120);
+    expect(bed.writes().length, 'one status each').to.equal(5);
+    expect(bed.status(0)).to.deep.include({ phase: 'Pending' });
+    expect(controller.events.some(({ reason }) => reason === 'NoEligibleNode')).to.equal(true);
+    bed.agent('a').isSilent = false;
+    await bed.run(12);
+    expect(bed.loads()).to.deep.equal([5]);
+    expect(bed.status(0)).to.deep.include({ phase: 'Placed' });
+  });
+
+  it('gives hand-made anycast claims their label, and refuses what is in no pool', async () => {
+    bed = new Bed(
+      exclusivePool('p', { placement: { mode: 'anycast', nodeFilter: 'fair', prependStep: 3 } }),
+    );
+    bed.control();
+    bed.claim(0);
+    bed.api.put(IP_CLAIMS, claimBody('203.0.113.1'));
+    bed.api.put(IP_CLAIMS, claimBody(claimName(1), { pool: 'none' }));
+    await bed.run(3);
+    expect(bed.labels(0)).to.deep.equal({ [ANYCAST_LABEL]: '' });
+    expect(bed.status(0)).to.deep.include({ phase: 'Placed' });
+    expect(bed.status(1)).to.deep.include({ phase: 'Refused' });
+    const outside = bed.api.object(IP_CLAIMS, '203.0.113.1');
+    expect(JSON.stringify(outside?.['status'])).to.include('no IPPool holds 203.0.113.1');
+  });
+
+  it('changes the mode of a pool without a gap, there and back', async () => {
+    const anycast = { mode: 'anycast', nodeFilter: 'fair', prependStep: 3 };
+    await three(1, exclusivePool('p', { placement: anycast }));
+    expect(bed.labels(0)).to.deep.equal({ [ANYCAST_LABEL]: '' });
+    const seen: string[] = [];
+    bed.api.fault = ({ verb, resource, name, body, subresource }) => {
+      const isMove = verb === 'patch' && resource === IP_CLAIMS && subresource === undefined;
+      if (isMove && name === claimName(0)) seen.push(JSON.stringify(Object(body).metadata.labels));
+      return undefined;
+    };
+    bed.api.put(IP_POOLS, { ...exclusivePool('p'), metadata: { name: 'p', generation: 2 } });
+    await bed.run(5);
+    const label = nodeLabel(String(bed.node(0)));
+    const back = exclusivePool('p', { placement: anycast });
+    bed.api.put(IP_POOLS, { ...back, metadata: { name: 'p', generation: 3 } });
+    await bed.run(5);
+    expect(seen).to.deep.equal([
+      JSON.stringify({ [label]: '0' }),
+      JSON.stringify({ [ANYCAST_LABEL]: null }),
+      JSON.stringify({ [ANYCAST_LABEL]: '' }),
+      JSON.stringify({ [label]: null }),
+    ]);
+    expect(bed.node(0)).to.equal(undefined);
+  });
+
+  it('obeys a person who sets spec.node, and leaves released claims alone', async () => {
+    await three(2);
+    const target = ['a', 'b', 'c'].find((name) => name !== bed.node(0) && name !== bed.node(1));
+    await bed.api.patch(IP_CLAIMS, claimName(0), {
+      kind: 'merge',
+      body: { spec: { node: target } },
+    });
+    const annotations = { 'herald.dev/released-by': 'default/web' };
+    await bed.api.patch(IP_CLAIMS, claimName(1), {
+      kind: 'merge',
+      body: { metadata: { annotations } },
+    });
+    const released = bed.labels(1);
+    await bed.agent(String(bed.node(1))).release();
+    await bed.run(8);
+    expect(bed.labels(0)).to.deep.equal({ [nodeLabel(String(target))]: '0' });
+    expect(bed.labels(1)).to.deep.equal(released);
+  });
+
+  it('gets there through conflicts, failures and lost answers', async () => {
+    await three(0);
+    let count = 0;
+    bed.api.fault = ({ verb, resource }) => {
+      if (verb !== 'patch' || resource !== IP_CLAIMS) return undefined;
+      count += 1;
+      if (count % 3 === 0) return { kind: 'before', error: new ApiError(409, 'Conflict', 'later') };
+      const error = new ApiError(500, 'InternalError', 'no');
+      if (count % 3 === 1) return { kind: count % 2 === 0 ? 'after' : 'before', error };
+      return undefined;
+    };
+    for (let index = 0; index < 30; index += 1) bed.claim(index);
+    await bed.run(60);
+    expect([...bed.loads()]).to.deep.equal([10, 10, 10]);
+    for (let index = 0; index < 30; index += 1) {
+      expect(bed.labels(index)).to.deep.equal({ [nodeLabel(String(bed.node(index)))]: '0' });
+    }
+  });
+
+  it('does no harm as two at once', async () => {
+    bed = new Bed();
+    await bed.join('a', 'b', 'c');
+    bed.control();
+    bed.control();
+    await bed.run(12);
+    for (let index = 0; index < 60; index += 1) bed.claim(index);
+    await bed.run(10);
+    bed.agent('a').isSilent = true;
+    await bed.run(22);
+    expect(bed.loads()[0]).to.equal(0);
+    for (let index = 0; index < 60; index += 1) {
+      expect(bed.labels(index)).to.deep.equal({ [nodeLabel(String(bed.node(index)))]: '0' });
+    }
+    const writes = bed.writes().length;
+    await bed.run(20);
+    expect(bed.writes().length).to.equal(writes);
+  });
+});
