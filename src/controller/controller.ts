@@ -10,11 +10,12 @@ import { CONTROLLER_LEASE, NAMESPACE } from '../model/names.ts';
 import type { KubeApi } from '../sources/kube/api.ts';
 import { ControllerCaches } from './caches.ts';
 import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
+import { createLoops } from './create-loops.ts';
 import { Election } from './election.ts';
 import type { ElectionTimes } from './election-rules.ts';
 import { EventRecorder } from './events.ts';
 import { type ControllerFacts, controllerFacts } from './facts.ts';
-import { type ControllerLoop, createLoops, type LoopContext, type LoopSettings } from './loops.ts';
+import type { ControllerLoop, LoopContext, LoopSettings } from './loops.ts';
 import { ALWAYS, WriteGuard, type WriteRight } from './write-guard.ts';
 
 export interface ControllerOptions {

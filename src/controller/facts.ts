@@ -3,14 +3,12 @@
  * and what is gone is gone from the numbers too. Pure over what it is given.
  */
 
+import { ALLOCATED_CONDITION } from '../allocator/decision.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpNode } from '../model/ip-node.ts';
 import { RELEASED_BY_ANNOTATION } from '../model/names.ts';
 import type { CachedDocument } from './cached-document.ts';
 import type { ControllerCaches } from './caches.ts';
-
-/** the condition of a Service that the allocator writes */
-const ALLOCATED = 'herald.dev/Allocated';
 
 export interface ControllerFacts {
   readonly isLeading: boolean;
@@ -90,7 +88,7 @@ function stateOf({ status: { joined, draining } }: IpNode): NodeState {
 function waitingOf({ services }: ReadCaches): ReadonlyMap<string, number> {
   const waiting = new Map<string, number>();
   for (const { conditions, isBeingDeleted } of services.items.values()) {
-    const allocated = conditions.find(({ type }) => type === ALLOCATED);
+    const allocated = conditions.find(({ type }) => type === ALLOCATED_CONDITION);
     if (allocated?.status !== 'False' || isBeingDeleted) continue;
     waiting.set(allocated.reason, (waiting.get(allocated.reason) ?? 0) + 1);
   }
