@@ -226,7 +226,7 @@ export class Agent {
       new Date(clock.wallTimeMs() - (view.nowMs - atMs)).toISOString();
     return buildStatus({
       desired: claims ? this.#desired : { ...this.#desired, claims: [] },
-      sessions: speaker.status(),
+      sessions: this.#sessions.told(speaker.status()),
       refusal: (session, family) => this.#sessions.refusal(session, family),
       history: this.#history,
       view,

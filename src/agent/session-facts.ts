@@ -3,11 +3,21 @@
  * Facts only: they change what people read, never what is wanted.
  */
 
-import type { Family, RefusedRoute, SpeakerEvent } from 'bgp-ts';
+import {
+  describeDown,
+  type Family,
+  type PeerStatus,
+  type RefusedRoute,
+  type SpeakerEvent,
+} from 'bgp-ts';
+
+type Told = Pick<PeerStatus, 'name' | 'state' | 'lastError'>;
 
 export class SessionFacts {
   /** by session name, then by family: one example of what it cannot carry */
   readonly #refused = new Map<string, ReadonlyMap<Family, RefusedRoute>>();
+  /** by session name: what the neighbour said when it ended a session that has not come back since */
+  readonly #words = new Map<string, string>();
   #told:
     | { readonly peer: string; readonly byFamily: ReadonlyMap<Family, RefusedRoute> }
     | undefined;
@@ -35,10 +45,35 @@ export class SessionFacts {
         return;
       case 'down':
         this.#refused.delete(event.peer);
+        // what the router said explains more than the refused connections that follow
+        if (event.reason.kind === 'notification-received') {
+          this.#words.set(event.peer, describeDown(event.reason));
+        }
+        return;
+      case 'transition':
+        if (event.to === 'established') this.#words.delete(event.peer);
         return;
       default:
         return;
     }
+  }
+
+  /** Sessions that are down, with the router's own words where it had some. Those of peers that are gone are forgotten. */
+  told<T extends Told>(sessions: readonly T[]): readonly T[] {
+    if (this.#words.size === 0) return sessions;
+    const names = new Set(sessions.map(({ name }) => name));
+    for (const name of this.#words.keys()) if (!names.has(name)) this.#words.delete(name);
+    return sessions.map((session) => this.#withWords(session));
+  }
+
+  #withWords<T extends Told>(session: T): T {
+    const words = this.#words.get(session.name);
+    const { lastError = words } = session;
+    if (words === undefined || session.state === 'established') return session;
+    return {
+      ...session,
+      lastError: lastError === words ? words : `${words}; since then: ${lastError}`,
+    };
   }
 
   get listenProblem(): string | undefined {

@@ -1,0 +1,78 @@
+/** An agent of a test cluster as its DaemonSet runs it: the token of its pod, a state folder that outlives it, metrics and probes on a port of its own. */
+
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { NAMESPACE } from '../../../src/model/names.ts';
+import { isNotFound } from '../../../src/sources/kube/api.ts';
+import { convertIpNode } from '../../../src/sources/kube/convert-ip-node.ts';
+import { IP_NODES } from '../../../src/sources/kube/resources.ts';
+import { untilValue } from '../../support/poll.ts';
+import type { Cluster } from './cluster.ts';
+import { type HeraldRun, startHerald } from './herald-run.ts';
+import { freePorts } from './servers.ts';
+
+export interface AgentRunOptions {
+  readonly cluster: Cluster;
+  readonly node: string;
+  /** default: that of the service account, bound to the node */
+  readonly kubeconfig?: string;
+  /** of the machine; default the node's name */
+  readonly machine?: string;
+  readonly flags?: readonly string[];
+}
+
+export interface AgentRun extends HeraldRun {
+  /** of /metrics, /livez and /readyz */
+  readonly url: string;
+}
+
+export const agentKubeconfig = (cluster: Cluster, node: string): Promise<string> =>
+  cluster.serviceAccountKubeconfig(NAMESPACE, 'herald-agent', { boundToNode: node });
+
+export async function startAgent(options: AgentRunOptions): Promise<AgentRun> {
+  const { cluster, node, machine = node, flags = [] } = options;
+  const kubeconfig = options.kubeconfig ?? (await agentKubeconfig(cluster, node));
+  const state = join(cluster.folder, `machine-${machine}`);
+  mkdirSync(state, { recursive: true });
+  const [port = 0] = await freePorts(1);
+  const args = [
+    ...['agent', '--source', 'kube', '--node-name', node, '--kube-proxy-check', 'none'],
+    ...['--state-dir', state, '--socket', join(state, 'agent.sock'), '--log-level', 'debug'],
+    ...['--metrics-address', `127.0.0.1:${port}`, ...flags],
+  ];
+  const run = startHerald(args, { name: `agent-${machine}`, folder: cluster.folder, kubeconfig });
+  return Object.assign(run, { url: `http://127.0.0.1:${port}` });
+}
+
+/** The status of a node's IPNode; undefined while there is none. */
+export async function ipNodeOf({ api }: Cluster, node: string) {
+  try {
+    return convertIpNode(await api.get(IP_NODES, node));
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+type IpNodeFound = NonNullable<Awaited<ReturnType<typeof ipNodeOf>>>;
+
+export interface IpNodeWait {
+  readonly cluster: Cluster;
+  readonly node: string;
+  readonly timeoutMs?: number;
+}
+
+export async function untilIpNode(
+  { cluster, node, timeoutMs = 60_000 }: IpNodeWait,
+  what: string,
+  accept: (found: IpNodeFound) => boolean,
+): Promise<IpNodeFound> {
+  const found = await untilValue(
+    `the IPNode of ${node} says: ${what}`,
+    () => ipNodeOf(cluster, node),
+    (now) => now !== undefined && accept(now),
+    { timeoutMs },
+  );
+  if (found === undefined) throw new Error('it was there');
+  return found;
+}
