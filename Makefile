@@ -62,6 +62,18 @@ interop: setup build ## the rings with real routers and the scripted neighbour
 standalone: setup build ## the ring of the agent without a cluster: real routers, kernel routes, clients (wants root)
 	@$(NODE) tools/rings.ts standalone
 
+.PHONY: cluster-test
+cluster-test: setup build ## the ring of Herald in Kubernetes: a real API server and etcd, real routers (wants root)
+	@$(NODE) tools/rings.ts cluster
+
+.PHONY: cluster
+cluster: setup ## leaves a real API server with three Nodes running, to play with; prints its KUBECONFIG
+	@$(NODE) tools/cluster.ts
+
+.PHONY: cluster-down
+cluster-down: setup ## ends what make cluster left running
+	@$(NODE) tools/cluster.ts --down
+
 .PHONY: demo
 demo: setup ## one router and three agents on this machine, and a story to look at; no root (BREAK=hold: a story that must fail)
 	@src/cli/herald demo $(if $(BREAK),--break $(BREAK)) $(DEMO)
