@@ -1,0 +1,65 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { MachineMemory } from '../../../../src/agent/kube-report/machine-memory.ts';
+import { SILENT_LOG } from '../../../../src/log/log.ts';
+
+const ID = '3f0c1a52-0000-4000-8000-000000000001';
+
+describe('what a machine remembers of its agent', () => {
+  let folder: string;
+  let made = 0;
+  const memory = (bootId?: string) =>
+    new MachineMemory({
+      folder,
+      log: SILENT_LOG,
+      makeId: () => {
+        made += 1;
+        return ID;
+      },
+      ...(bootId === undefined ? {} : { bootId }),
+    });
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'herald-memory-'));
+    made = 0;
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('is one instance over all restarts, whatever boot it is', () => {
+    expect(memory('a').instance()).to.equal(ID);
+    expect(memory('b').instance()).to.equal(ID);
+    expect(made).to.equal(1);
+  });
+
+  it('makes a new id for a damaged one, and one for each start where none can be kept', () => {
+    writeFileSync(join(folder, 'instance'), '\0\0');
+    expect(memory().instance()).to.equal(ID);
+    expect(readFileSync(join(folder, 'instance'), 'utf8')).to.equal(`${ID}\n`);
+    const gone = new MachineMemory({
+      folder: '/proc/nowhere',
+      log: SILENT_LOG,
+      makeId: () => ID,
+    });
+    expect(gone.instance()).to.equal(ID);
+  });
+
+  it('knows once that it went for a planned restart', () => {
+    memory('boot').rememberRestart(1000);
+    expect(memory('boot').takeRestart(2000)).to.equal(true);
+    expect(memory('boot').takeRestart(2000)).to.equal(false);
+  });
+
+  it('not after a reboot, not after long, not with a clock that was set back', () => {
+    memory('boot').rememberRestart(1000);
+    expect(memory('other').takeRestart(2000)).to.equal(false);
+    memory('boot').rememberRestart(1000);
+    expect(memory('boot').takeRestart(1000 + 301_000)).to.equal(false);
+    memory('boot').rememberRestart(1000);
+    expect(memory('boot').takeRestart(500)).to.equal(false);
+    expect(existsSync(join(folder, 'restart'))).to.equal(false);
+    writeFileSync(join(folder, 'restart'), 'boot soon');
+    expect(memory('boot').takeRestart(2000)).to.equal(false);
+  });
+});
