@@ -18,6 +18,7 @@ const REASONS = [
   'Advertised',
   'PartlyAdvertised',
   'NotPlaced',
+  'NoEndpoint',
   'Refused',
   'NoSession',
   'NoPeer',
@@ -96,7 +97,7 @@ function anycastVerdict(claim: IpClaim, reach: Reach, refusers: Refusers): Words
   }
   if (expected === 0) {
     const why = `none of ${ofNodes(reach.expected)} has a ready endpoint`;
-    return { reason: 'Refused', message: `not advertised: ${why}` };
+    return { reason: 'NoEndpoint', message: `not advertised: ${why}` };
   }
   if (announcing === 0) {
     return reach.announcing > 0 ? refused(refusers) : nobodyReached(peers, ofNodes(expected));
@@ -149,7 +150,7 @@ function nobodyReached(peers: number, who: string): Words {
       'no BGPPeer is meant for it; see advertisements of its pool and nodeSelector of peers';
     return { reason: 'NoPeer', message: `not advertised: ${what}` };
   }
-  const message = `not advertised: ${who} ${who.startsWith('node ') ? 'has' : 'have'} no session with a router; kubectl get bgppeers tells why`;
+  const message = `not advertised: ${who} ${who.endsWith('nodes') ? 'have' : 'has'} no session with a router; kubectl get bgppeers tells why`;
   return { reason: 'NoSession', message };
 }
 

@@ -1,0 +1,85 @@
+import { expect } from 'chai';
+import { nodeView, reachOf, viewSignature } from '../../../src/controller/reach.ts';
+import type { BgpPeer } from '../../../src/model/bgp-peer.ts';
+import { EXCLUDE_LABEL } from '../../../src/model/names.ts';
+import { advertisement, clusterNode, ipNode, ipPool, peer } from './scenery.ts';
+
+const PLAIN = ipPool({ name: 'pool' });
+const scope = (pool = PLAIN, isOfService = true) => ({
+  pool,
+  placement: pool.placement,
+  family: 'ipv4' as const,
+  isOfService,
+});
+const view = (
+  name: string,
+  up: readonly string[],
+  change: Parameters<typeof clusterNode>[1] = {},
+) => nodeView(ipNode(name, { up }), clusterNode(name, change));
+const numbers = (views: ReturnType<typeof view>[], peers: readonly BgpPeer[], pool = PLAIN) => {
+  const { expected, announcing, peers: wanted, peersReached } = reachOf(scope(pool), views, peers);
+  return `${announcing}/${expected} nodes, ${peersReached}/${wanted.size} peers`;
+};
+
+describe('what a pool reaches', () => {
+  const peers = [peer('x'), peer('y')];
+
+  it('counts nodes with a session, and peers with a node', () => {
+    const views = [view('a', ['x', 'y']), view('b', ['x']), view('c', [])];
+    expect(numbers(views, peers)).to.equal('2/3 nodes, 2/2 peers');
+    expect(numbers([view('b', ['x'])], peers)).to.equal('1/1 nodes, 1/2 peers');
+  });
+
+  it('leaves out who has not joined, is not heard of, drains or is excluded', () => {
+    const all = ['x', 'y'];
+    expect(
+      numbers([nodeView(ipNode('a', { up: all, joined: false }), clusterNode('a'))], peers),
+    ).to.equal('0/0 nodes, 0/0 peers');
+    expect(numbers([nodeView(ipNode('a', { up: all }), undefined)], peers)).to.equal(
+      '0/0 nodes, 0/0 peers',
+    );
+    expect(numbers([view('a', all, { ready: 'unknown' })], peers)).to.equal('0/0 nodes, 0/0 peers');
+    expect(
+      numbers([view('a', all, { ready: 'false' })], peers),
+      'NotReady alone is heard',
+    ).to.equal('1/1 nodes, 2/2 peers');
+    const silent = ipNode('a', { up: all, isAlive: false });
+    expect(numbers([nodeView(silent, clusterNode('a'))], peers)).to.equal('0/0 nodes, 0/0 peers');
+    const draining = ipNode('a', { up: all, draining: true });
+    expect(numbers([nodeView(draining, clusterNode('a'))], peers)).to.equal('0/0 nodes, 0/0 peers');
+    const excluded = view('a', all, { labels: { [EXCLUDE_LABEL]: '' } });
+    expect(numbers([excluded], peers)).to.equal('0/0 nodes, 0/0 peers');
+    expect(reachOf(scope(PLAIN, false), [excluded], peers).expected, 'not of a Service').to.equal(
+      1,
+    );
+    expect(numbers([excluded], peers, ipPool({ name: 'pool', ignoreExcludeLabel: true }))).to.equal(
+      '1/1 nodes, 2/2 peers',
+    );
+  });
+
+  it('goes by selectors of the placement, the peers and the advertisements, and by families', () => {
+    const rack = (name: string) => ({ labels: { rack: name } });
+    const views = [view('a', ['x', 'y'], rack('1')), view('b', ['x', 'y'], rack('2'))];
+    const inRack = (name: string) => ({ matchLabels: { rack: name } });
+    const one = ipPool({ name: 'pool', nodeSelector: inRack('1') });
+    expect(numbers(views, peers, one)).to.equal('1/1 nodes, 2/2 peers');
+    const split = [
+      peer('x', { nodeSelector: inRack('1') }),
+      peer('y', { nodeSelector: inRack('2') }),
+    ];
+    expect(numbers(views, split)).to.equal('2/2 nodes, 2/2 peers');
+    const only = ipPool({
+      name: 'pool',
+      advertisements: [advertisement({ peerSelector: { matchLabels: { name: 'x' } } })],
+    });
+    expect(numbers(views, peers, only)).to.equal('2/2 nodes, 1/1 peers');
+    const six = [peer('x', { families: ['ipv6'] }), peer('y')];
+    expect(numbers(views, six)).to.equal('2/2 nodes, 1/1 peers');
+  });
+
+  it('sees nothing new in a node that counts its routes', () => {
+    const before = nodeView(ipNode('a', { up: ['x'], routes: 1 }), clusterNode('a'));
+    const after = nodeView(ipNode('a', { up: ['x'], routes: 2 }), clusterNode('a'));
+    expect(viewSignature(after)).to.equal(viewSignature(before));
+  });
+});
