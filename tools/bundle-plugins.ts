@@ -10,8 +10,8 @@ import type { OnResolveArgs, Plugin } from 'esbuild';
 export const plainBuiltins: Plugin = {
   name: 'plain-builtins',
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^node:(https?|tls|crypto)$/ }, ({ path }) => ({
-      path,
+    onResolve({ filter: /^(node:)?(https?|tls|crypto)$/ }, ({ path }) => ({
+      path: path.startsWith('node:') ? path : `node:${path}`,
       namespace: 'builtin',
     }));
     onLoad({ filter: /./, namespace: 'builtin' }, ({ path }) => ({

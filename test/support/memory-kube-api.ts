@@ -220,9 +220,9 @@ export class MemoryKubeApi implements KubeApi {
           `${resource.plural} "${draft.name}" already exists`,
         );
       }
-      const { status, ...rest } = draft.body;
-      const hasStatus = status !== undefined && !WITH_STATUS.has(resource.plural);
-      return this.#store(resource, undefined, hasStatus ? draft.body : rest);
+      const named = { ...draft.body, metadata: { ...draft.metadata, name: draft.name } };
+      const { status: _, ...plain } = { status: undefined, ...named };
+      return this.#store(resource, undefined, WITH_STATUS.has(resource.plural) ? plain : named);
     });
   }
 
