@@ -1,0 +1,319 @@
+/**
+ * Where exclusive claims go, on a real API server (SEEDS A10, A11, A15–A17, A20, C34 E11 and E12, H4–H7, H13, H22, H39). The routers' side of
+ * a move is in the tests with real agents; here it is what nodes are told, in which order.
+ */
+
+import { expect } from 'chai';
+import { nodeLease } from '../../src/model/names.ts';
+import { IP_CLAIMS, IP_NODES, IP_POOLS, LEASES } from '../../src/sources/kube/resources.ts';
+import { claimBody, claimName, exclusivePool } from '../support/fake-agents.ts';
+import { untilValue } from '../support/poll.ts';
+import { type Cluster, conditionOf, startCluster } from './support/cluster.ts';
+import { holderOf, levelsOf, PlacementWorld, QUICK } from './support/placement-world.ts';
+import { skipWithoutCluster } from './support/require-cluster.ts';
+
+const REAL_RENEW_MS = 5000;
+
+describe('placement of exclusive claims', () => {
+  let cluster: Cluster;
+  let world: PlacementWorld;
+
+  before(async function start() {
+    skipWithoutCluster(this);
+    cluster = await startCluster();
+    await cluster.installCrds();
+  });
+
+  afterEach(async () => {
+    world?.stop();
+    await cluster?.reset();
+  });
+  after(() => cluster?.stop());
+
+  async function begin(
+    nodes: readonly string[] = ['a', 'b', 'c'],
+    pool: object = exclusivePool('p'),
+  ): Promise<void> {
+    world = new PlacementWorld(cluster, QUICK);
+    await world.lead();
+    await cluster.api.create(IP_POOLS, pool);
+    await world.join(...nodes);
+  }
+
+  async function claim(
+    count: number,
+    labels: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
+    await Promise.all(
+      Array.from({ length: count }, (_, index) =>
+        cluster.api.create(IP_CLAIMS, claimBody(claimName(index), {}, labels)),
+      ),
+    );
+  }
+
+  const movesSince = (mark: ReturnType<Cluster['auditMark']>) =>
+    cluster
+      .audit(mark)
+      .filter(
+        ({ verb, resource, subresource, code }) =>
+          verb === 'patch' && resource === 'ipclaims' && subresource === undefined && code === 200,
+      );
+
+  const aliveOf = async (name: string) =>
+    JSON.stringify(conditionOf(await cluster.api.get(IP_NODES, name), 'AgentAlive') ?? {});
+
+  it('spreads 100 Services that come at once as 33, 33 and 34 (A10)', async () => {
+    await begin();
+    await world.control({ services: true });
+    const namespace = await cluster.namespace();
+    await Promise.all(
+      Array.from({ length: 100 }, (_, index) =>
+        cluster.addService({ namespace, name: `s${index}` }),
+      ),
+    );
+    await world.settled([33, 33, 34]);
+  });
+
+  it('puts all on the first living node, and nothing flaps when it is back (A11, E12, H22)', async () => {
+    const placement = { mode: 'exclusive', nodeFilter: 'first-alive' };
+    await begin(['a', 'b', 'c'], exclusivePool('p', { placement }));
+    await world.control();
+    await claim(12);
+    await world.settled([12, 0, 0]);
+    expect((await world.loads())['a']).to.equal(12);
+    world.agent('a').isSilent = true;
+    await untilValue(
+      'all are on b',
+      () => world.loads(),
+      ({ b }) => b === 12,
+      { timeoutMs: 30_000 },
+    );
+    await world.settled([12, 0, 0]);
+    const mark = cluster.auditMark();
+    world.agent('a').isSilent = false;
+    await untilValue(
+      'a lives',
+      () => aliveOf('a'),
+      (found) => found.includes('"True"'),
+      {
+        timeoutMs: 20_000,
+      },
+    );
+    expect(movesSince(mark)).to.deep.equal([]);
+  });
+
+  it('moves all claims of a dead node, three times over, with one write each; other labels stay (A16, H13)', async () => {
+    await begin();
+    await world.control();
+    await claim(30, { 'example.com/mine': 'yes', 'herald.dev/pool': 'p' });
+    await world.settled([10, 10, 10]);
+    for (const lost of ['a', 'b', 'c']) {
+      const held = (await world.loads())[lost] ?? 0;
+      const mark = cluster.auditMark();
+      world.agent(lost).isSilent = true;
+      await untilValue(
+        `${lost} has none`,
+        () => world.loads(),
+        (loads) => loads[lost] === 0,
+        {
+          timeoutMs: 30_000,
+        },
+      );
+      expect(movesSince(mark).length, `writes for ${lost}`).to.equal(held);
+      world.agent(lost).isSilent = false;
+      await untilValue(
+        `${lost} lives`,
+        () => aliveOf(lost),
+        (found) => found.includes('"True"'),
+        {
+          timeoutMs: 20_000,
+        },
+      );
+    }
+    for (const each of await world.claims()) {
+      expect(each.metadata.labels).to.include({
+        'example.com/mine': 'yes',
+        'herald.dev/pool': 'p',
+      });
+      expect(levelsOf(each)).to.equal(`${holderOf(each)}=0`);
+    }
+  });
+
+  it('moves nothing when etcd stands still for 10 s (A15, H7)', async () => {
+    world = new PlacementWorld(cluster, undefined, REAL_RENEW_MS);
+    await world.lead();
+    await cluster.api.create(IP_POOLS, exclusivePool('p'));
+    await world.join('a', 'b', 'c');
+    await world.control();
+    await claim(30);
+    await world.settled([10, 10, 10]);
+    const mark = cluster.auditMark();
+    cluster.etcd.freeze();
+    await passes(10_000);
+    cluster.etcd.thaw();
+    await passes(17_000);
+    expect(movesSince(mark)).to.deep.equal([]);
+    for (const name of ['a', 'b', 'c']) expect(await aliveOf(name)).to.include('"True"');
+  });
+
+  it('gives a dead node nothing after a restart, and keeps what lives as it is (A17, H4, E11)', async () => {
+    await begin();
+    const stop = await world.control();
+    await claim(30);
+    await world.settled([10, 10, 10]);
+    const before = new Map(
+      (await world.claims()).map((each) => [each.metadata.name, holderOf(each)]),
+    );
+    world.agent('c').isSilent = true;
+    stop();
+    const recording = await world.record();
+    await world.control();
+    const late = [30, 31, 32, 33].map(claimName);
+    for (const name of late) await cluster.api.create(IP_CLAIMS, claimBody(name));
+    await untilValue(
+      'c has none',
+      () => world.loads(),
+      ({ c }) => c === 0,
+      { timeoutMs: 40_000 },
+    );
+    await world.settled([17, 17, 0]);
+    recording.stop();
+    for (const name of late) expect(recording.states.get(name)?.join()).not.to.include('c=');
+    for (const [name, holder] of before) {
+      if (holder === 'c') continue;
+      expect(recording.states.get(name), name).to.deep.equal([`${holder}=0`]);
+    }
+  });
+
+  it('lets a draining node step down, the new one step up, the old one leave (H39)', async () => {
+    await begin();
+    await world.control();
+    await claim(30);
+    await world.settled([10, 10, 10]);
+    const recording = await world.record();
+    await world.agent('a').setDraining('by hand');
+    await world.settled([0, 15, 15]);
+    recording.stop();
+    let moves = 0;
+    for (const [name, states] of recording.states) {
+      if (states[0] !== 'a=0') continue;
+      moves += 1;
+      const to = states.at(-1)?.slice(0, 1);
+      expect(states, name).to.deep.equal(['a=0', 'a=2', `a=2 ${to}=0`, `${to}=0`]);
+    }
+    expect(moves).to.equal(10);
+  });
+
+  it('moves nothing when IPNode and Lease of a living agent are deleted (H5)', async () => {
+    await begin();
+    await world.control();
+    await claim(9);
+    await world.settled([3, 3, 3]);
+    const mark = cluster.auditMark();
+    await cluster.api.delete(IP_NODES, 'a');
+    await cluster.api.delete(LEASES, nodeLease('a'));
+    await untilValue(
+      'a is there again',
+      () => aliveOf('a'),
+      (found) => found.includes('"True"'),
+      {
+        timeoutMs: 30_000,
+      },
+    );
+    await passes(QUICK.reassignMs + 2000);
+    expect(movesSince(mark)).to.deep.equal([]);
+  });
+
+  it('moves the claims of a dead agent whose IPNode and Lease are deleted (H6)', async () => {
+    await begin();
+    await world.control();
+    await claim(9);
+    await world.settled([3, 3, 3]);
+    world.agent('a').isSilent = true;
+    await cluster.api.delete(IP_NODES, 'a');
+    await cluster.api.delete(LEASES, nodeLease('a'));
+    await untilValue(
+      'a has none',
+      () => world.loads(),
+      ({ a }) => a === 0,
+      { timeoutMs: 30_000 },
+    );
+  });
+
+  it('keeps AgentAlive beside what the agent writes by itself', async () => {
+    await begin(['a']);
+    await world.control();
+    const now = '2026-01-01T00:00:00Z';
+    const stale = {
+      type: 'Stale',
+      status: 'False',
+      reason: 'Fresh',
+      message: '',
+      lastTransitionTime: now,
+    };
+    const apply = (conditions: readonly object[]) =>
+      cluster.api.patch(
+        IP_NODES,
+        'a',
+        {
+          kind: 'apply',
+          body: {
+            apiVersion: 'herald.dev/v1alpha1',
+            kind: 'IPNode',
+            metadata: { name: 'a' },
+            status: { conditions },
+          },
+        },
+        { subresource: 'status', fieldManager: 'herald-agent', force: true },
+      );
+    await apply([stale]);
+    await untilValue(
+      'a lives',
+      () => aliveOf('a'),
+      (found) => found.includes('"True"'),
+      {
+        timeoutMs: 20_000,
+      },
+    );
+    await apply([{ ...stale, reason: 'Other' }]);
+    const ipNode = await cluster.api.get(IP_NODES, 'a');
+    expect(conditionOf(ipNode, 'AgentAlive')).to.include({ status: 'True' });
+    expect(conditionOf(ipNode, 'Stale')).to.include({ reason: 'Other' });
+  });
+
+  it('does no harm as two at once, while nodes come and go (A20)', async () => {
+    await begin();
+    await Promise.all([world.control(), world.control()]);
+    await claim(60);
+    await untilValue(
+      'all are placed',
+      () => world.loads(),
+      ({ nobody = 0 }) => nobody === 0,
+      {
+        timeoutMs: 30_000,
+      },
+    );
+    world.agent('b').isSilent = true;
+    await untilValue(
+      'b has none',
+      () => world.loads(),
+      ({ b }) => b === 0,
+      { timeoutMs: 40_000 },
+    );
+    await world.agent('a').setDraining('by hand');
+    await untilValue(
+      'a has none',
+      () => world.loads(),
+      ({ a }) => a === 0,
+      { timeoutMs: 60_000 },
+    );
+    await world.settled([0, 0, 60]);
+  });
+});
+
+/** for what must not happen there is nothing to ask for but time */
+function passes(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}
