@@ -39,6 +39,8 @@ const PARTLY_MS = 30_000;
 /** how long numbers may be out of date */
 const STALE_NUMBERS_MS = 60_000;
 const CONCURRENCY = 4;
+const SLICE = 500;
+const SLICE_MS = 10;
 const MOST_BUSY_MS = 30_000;
 /** writes a second over all nodes that hear of them: 1,000 nodes leave 5 a second */
 const HEARERS_PER_SECOND = 5000;
@@ -171,7 +173,15 @@ class Run {
     this.#dirty.clear();
     // what `refresh` has made dirty has waited long enough too
     this.#timers.cancel('flush');
-    for (const key of dirty) this.#queue.add(key);
+    this.#hand(dirty, 0);
+  }
+
+  /** A slice at a time: a look at ten thousand Services in one go would hold up whoever has a Lease to renew. */
+  #hand(keys: readonly string[], from: number): void {
+    for (const key of keys.slice(from, from + SLICE)) this.#queue.add(key);
+    const next = from + SLICE;
+    if (next >= keys.length || this.#isStopped) return;
+    this.#options.clock.startTimer(SLICE_MS, () => this.#hand(keys, next));
   }
 
   #mustWait(): boolean {

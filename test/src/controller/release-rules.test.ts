@@ -1,0 +1,98 @@
+import { expect } from 'chai';
+import type { ClaimRecord } from '../../../src/allocator/claim-record.ts';
+import { EndpointCounts } from '../../../src/controller/endpoint-counts.ts';
+import { freedomOf } from '../../../src/controller/release-rules.ts';
+import type { IpNode } from '../../../src/model/ip-node.ts';
+import { ANYCAST_LABEL, nodeLabel } from '../../../src/model/names.ts';
+import { address } from '../../support/allocator-world.ts';
+
+const NOW = Date.UTC(2026, 0, 2);
+const claim = (
+  labels: Readonly<Record<string, string>>,
+  at = '2026-01-01T23:59:00Z',
+): ClaimRecord => ({
+  name: '192.0.2.1',
+  address: address('192.0.2.1'),
+  uid: 'u',
+  resourceVersion: '100',
+  createdMs: 0,
+  isBeingDeleted: false,
+  labels,
+  annotations: { 'herald.dev/released-by': 'a/b', 'herald.dev/released-at': at },
+  services: [],
+  isUnreadable: false,
+});
+const node = (name: string, observedClaims: string | undefined, open = true): IpNode => ({
+  name,
+  uid: name,
+  resourceVersion: '1',
+  status: {
+    joined: { open, reason: '', message: '', since: '' },
+    ...(observedClaims !== undefined && { observedClaims }),
+  },
+});
+const ask = (record: ClaimRecord, ipNodes: readonly IpNode[], gone: readonly string[] = []) =>
+  freedomOf(record, {
+    ipNodes,
+    hasNode: (name) => !gone.includes(name),
+    maxStaleMs: 3_600_000,
+    nowMs: NOW,
+  });
+
+describe('freedomOf', () => {
+  const anycast = claim({ [ANYCAST_LABEL]: '' });
+
+  it('waits for every node that has joined, compared as numbers', () => {
+    expect(ask(anycast, [])).to.deep.equal({ kind: 'free' });
+    expect(ask(anycast, [node('a', '100'), node('b', '1000')])).to.deep.equal({ kind: 'free' });
+    expect(ask(anycast, [node('a', '99'), node('b', '100'), node('c', undefined)])).to.deep.include(
+      {
+        kind: 'held',
+        by: ['a', 'c'],
+      },
+    );
+    expect(ask(anycast, [node('a', '99', false)])).to.deep.equal({ kind: 'free' });
+  });
+
+  it('does not wait for a node that is gone, nor longer than maxStale', () => {
+    expect(ask(anycast, [node('a', '99')], ['a'])).to.deep.equal({ kind: 'free' });
+    expect(
+      ask(claim({ [ANYCAST_LABEL]: '' }, '2026-01-01T23:00:00Z'), [node('a', '1')]),
+    ).to.deep.equal({ kind: 'free' });
+    expect(ask(claim({ [ANYCAST_LABEL]: '' }, 'nonsense'), [node('a', '1')])).to.deep.equal({
+      kind: 'held',
+      by: ['a'],
+      untilMs: NOW + 3_600_000,
+    });
+  });
+
+  it('asks only the nodes of an exclusive claim, joined or not', () => {
+    const exclusive = claim({ [nodeLabel('b')]: '0', [nodeLabel('c')]: '1' });
+    expect(
+      ask(exclusive, [node('a', '1'), node('b', '1', false), node('c', '100')]),
+    ).to.deep.include({
+      kind: 'held',
+      by: ['b'],
+    });
+  });
+});
+
+describe('EndpointCounts', () => {
+  const slice = (name: string, usable: number, service = 's') => ({
+    namespace: 'a',
+    name,
+    service,
+    usable,
+  });
+
+  it('says when a Service gets its first endpoint and when it loses its last', () => {
+    const counts = new EndpointCounts();
+    expect(counts.change(slice('1', 0), undefined)).to.deep.equal([]);
+    expect(counts.change(slice('1', 2), slice('1', 0))).to.deep.equal(['a/s']);
+    expect(counts.change(slice('2', 1), undefined)).to.deep.equal([]);
+    expect(counts.change(undefined, slice('1', 2))).to.deep.equal([]);
+    expect(counts.of('a/s')).to.equal(1);
+    expect(counts.change(slice('2', 1, 't'), slice('2', 1))).to.deep.equal(['a/s', 'a/t']);
+    expect(counts.of('a/s')).to.equal(0);
+  });
+});
