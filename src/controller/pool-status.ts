@@ -14,17 +14,21 @@ import type { CachedDocument, DocumentMeta } from './cached-document.ts';
 import { changedCondition, type WantedCondition, withCondition } from './conditions.ts';
 import { documentRef } from './events.ts';
 import type { LoopContext } from './loops.ts';
+import { Pace } from './pace.ts';
 import { poolStatus } from './pool-conditions.ts';
 import type { ServiceWorld } from './service-world.ts';
 
 const DEBOUNCE_MS = 1000;
 const IN_POOL = 'InPool';
+/** a pool with thousands of claims may go; every agent hears of each flag */
+const FLAGS_PER_SECOND = 20;
 
 export class PoolStatusLoop {
   readonly #context: LoopContext;
   readonly #world: ServiceWorld;
   readonly #pools: KeyQueue;
   readonly #flags: KeyQueue;
+  readonly #pace: Pace;
   readonly #ends: (() => void)[] = [];
   #timer: Timer | undefined;
   /** claims by the pool that they were made from and that does not hold them */
@@ -38,6 +42,7 @@ export class PoolStatusLoop {
       new KeyQueue({ clock, random, concurrency: 2, work });
     this.#pools = queue((name) => this.#writePool(name));
     this.#flags = queue((name) => this.#writeFlag(name));
+    this.#pace = new Pace(clock, () => FLAGS_PER_SECOND);
     this.#ends.push(counters.queue('pool-status', () => this.#pools.depth + this.#flags.depth));
   }
 
@@ -47,6 +52,7 @@ export class PoolStatusLoop {
     this.#timer = undefined;
     this.#pools.stop();
     this.#flags.stop();
+    this.#pace.stop();
   }
 
   /** how full pools are may have changed */
@@ -65,8 +71,7 @@ export class PoolStatusLoop {
     const outside = new Map<string, ClaimRecord[]>();
     for (const claim of this.#world.claims.all) {
       const isOutside = this.#isOutside(claim);
-      if (isOutside)
-        outside.set(claim.pool ?? '', [...(outside.get(claim.pool ?? '') ?? []), claim]);
+      if (isOutside) append(outside, claim.pool ?? '', claim);
       if (isOutside !== this.#isFlagged(claim)) this.#flags.add(claim.name);
     }
     this.#outside = outside;
@@ -114,6 +119,7 @@ export class PoolStatusLoop {
     const claim =
       document?.ok === true ? this.#world.claims.at(document.object.address) : undefined;
     if (document === undefined || claim === undefined) return DONE;
+    await this.#pace.take();
     const isOutside = this.#isOutside(claim);
     if (isOutside === this.#isFlagged(claim)) return DONE;
     const isGone = this.#world.pools.byName.get(claim.pool ?? '') === undefined;
@@ -155,6 +161,12 @@ export class PoolStatusLoop {
     const object = documentRef(kind, meta);
     this.#context.events.record({ object, type, reason: change.reason, message });
   }
+}
+
+function append<K, V>(groups: Map<K, V[]>, group: K, value: V): void {
+  const members = groups.get(group);
+  if (members === undefined) groups.set(group, [value]);
+  else members.push(value);
 }
 
 const FINE: ReadonlySet<string> = new Set(['Accepted', 'AddressesFree', 'AllInside', 'Held']);
