@@ -15,6 +15,7 @@ import { Election } from './election.ts';
 import type { ElectionTimes } from './election-rules.ts';
 import { EventRecorder } from './events.ts';
 import { type ControllerFacts, controllerFacts } from './facts.ts';
+import { LivenessWatch } from './liveness-watch.ts';
 import type { ControllerLoop, LoopContext, LoopSettings } from './loops.ts';
 import { ALWAYS, WriteGuard, type WriteRight } from './write-guard.ts';
 
@@ -45,6 +46,8 @@ const SETTLE_MS = 3000;
 export class Controller {
   readonly #options: ControllerOptions;
   readonly #caches: ControllerCaches;
+  /** a standby looks too, so that it knows who is dead when it takes over */
+  readonly #livenessWatch: LivenessWatch;
   readonly #election: Election | undefined;
   #term: Term | undefined;
   #mayLead = false;
@@ -53,6 +56,7 @@ export class Controller {
     const { api, clock, random, log, identity, election: times } = options;
     this.#options = options;
     this.#caches = new ControllerCaches({ api, clock, random, log });
+    this.#livenessWatch = new LivenessWatch({ clock, log, caches: this.#caches });
     if (times === undefined) return;
     const onLead = () => this.#lead();
     const onLost = () => this.#follow();
@@ -78,6 +82,7 @@ export class Controller {
 
   start(): void {
     this.#caches.start();
+    this.#livenessWatch.start();
     this.#caches.whenSynced(() => this.#begin());
     if (this.#election === undefined) this.#lead();
     else this.#election.start();
@@ -88,6 +93,7 @@ export class Controller {
     this.#mayLead = false;
     await this.#end();
     await this.#election?.stop();
+    this.#livenessWatch.stop();
     this.#caches.stop();
   }
 
@@ -119,7 +125,8 @@ export class Controller {
       instance: identity,
       onDropped: (why) => counters.eventDropped(why),
     });
-    const context = { ...this.#options, api: guard, caches: this.#caches, events, counters };
+    const ours = { caches: this.#caches, livenessWatch: this.#livenessWatch };
+    const context = { ...this.#options, ...ours, api: guard, events, counters };
     this.#term = { guard, events, loops: loops(context) };
     for (const loop of this.#term.loops) loop.start();
     log.info('controller.start', { identity }, 'the loops run');

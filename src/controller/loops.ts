@@ -6,6 +6,7 @@ import type { KubeApi } from '../sources/kube/api.ts';
 import type { ControllerCaches } from './caches.ts';
 import type { ControllerCounters } from './counters.ts';
 import type { EventSink } from './events.ts';
+import type { LivenessWatch } from './liveness-watch.ts';
 
 export interface ControllerLoop {
   /** the caches have synced */
@@ -21,6 +22,8 @@ export interface LoopContext {
   readonly random: Random;
   readonly log: Log;
   readonly caches: ControllerCaches;
+  /** runs in a standby too; absent: the loops have one of their own */
+  readonly livenessWatch?: LivenessWatch;
   readonly events: EventSink;
   readonly counters: ControllerCounters;
   readonly settings: LoopSettings;

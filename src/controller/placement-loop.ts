@@ -18,7 +18,7 @@ import { type CachedDocument, cachedDocument } from './cached-document.ts';
 import type { ControllerCaches } from './caches.ts';
 import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
 import type { EventSink } from './events.ts';
-import type { LivenessView } from './liveness-loop.ts';
+import type { LivenessView } from './liveness-watch.ts';
 import { PlacementIndex } from './placement-index.ts';
 import { type ClaimWrite, Mover } from './placement-mover.ts';
 import { PlacementNodes } from './placement-nodes.ts';

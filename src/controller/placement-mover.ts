@@ -15,7 +15,7 @@ import { DONE, type QueueOutcome } from '../sources/kube/key-queue.ts';
 import type { ControllerCaches } from './caches.ts';
 import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
 import { documentRef, type EventSink } from './events.ts';
-import type { LivenessView } from './liveness-loop.ts';
+import type { LivenessView } from './liveness-watch.ts';
 import type { PlacementIndex } from './placement-index.ts';
 import {
   AVOID_MS,

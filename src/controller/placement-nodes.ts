@@ -17,7 +17,7 @@ import {
   whyNobody,
 } from '../scheduler/eligible.ts';
 import type { ControllerCaches } from './caches.ts';
-import type { LivenessView } from './liveness-loop.ts';
+import type { LivenessView } from './liveness-watch.ts';
 
 /** a node whose sessions have come back is given nothing of others for so long: those may be back in a moment */
 const RETURN_MS = 10_000;

@@ -1,0 +1,148 @@
+/**
+ * Watches the Leases of the nodes and says who lives (scheduler/liveness.ts judges). It writes nothing, so a standby can have one too: a
+ * leader that takes over then knows at once who is dead, and need not look for 15 s first.
+ */
+
+import type { Clock, Timer } from 'bgp-ts';
+import type { Log } from '../log/log.ts';
+import { NAMESPACE, nodeLease } from '../model/names.ts';
+import { type Life, Liveness, type LivenessLimits } from '../scheduler/liveness.ts';
+import type { Lease } from '../sources/kube/convert-lease.ts';
+import type { ControllerCaches } from './caches.ts';
+import { AGENT_ALIVE } from './liveness-condition.ts';
+
+/** What the placement loop wants to know. */
+export interface LivenessView {
+  lifeOf(node: string): Life;
+  /** most nodes fell silent together: move nothing */
+  readonly isBlind: boolean;
+  /** we have just begun, and not all that live have been heard yet: place nothing */
+  readonly isLearning: boolean;
+  /** calls back about once a second, and when a Lease is released; returns how to end that */
+  onLook(listener: () => void): () => void;
+}
+
+export interface LivenessWatchOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly caches: Pick<
+    ControllerCaches,
+    'leases' | 'ipNodes' | 'nodes' | 'subscribe' | 'whenSynced'
+  >;
+  readonly limits?: LivenessLimits;
+}
+
+const LOOK_MS = 1000;
+const NODE_LEASE = /^node-/;
+
+export class LivenessWatch implements LivenessView {
+  readonly #options: LivenessWatchOptions;
+  readonly #listeners = new Set<() => void>();
+  #liveness: Liveness;
+  #isRunning = false;
+  #ends: readonly (() => void)[] = [];
+  #timer: Timer | undefined;
+  #isBlind = false;
+
+  constructor(options: LivenessWatchOptions) {
+    this.#options = options;
+    this.#liveness = new Liveness(options.clock.now(), options.limits);
+  }
+
+  get isBlind(): boolean {
+    return this.#isBlind;
+  }
+
+  get isLearning(): boolean {
+    return this.#liveness.isLearning(this.#options.clock.now());
+  }
+
+  lifeOf(node: string): Life {
+    return this.#liveness.lifeOf(nodeLease(node), this.#options.clock.now());
+  }
+
+  onLook(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Begins once everything has been listed. */
+  start(): void {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    this.#options.caches.whenSynced(() => {
+      if (this.#isRunning && this.#ends.length === 0) this.#begin();
+    });
+  }
+
+  stop(): void {
+    this.#isRunning = false;
+    for (const end of this.#ends) end();
+    this.#ends = [];
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  /** What is there already proves nothing, but an earlier controller may have left word of who is dead. */
+  #begin(): void {
+    const { clock, caches, limits } = this.#options;
+    const nowMs = clock.now();
+    this.#liveness = new Liveness(nowMs, limits);
+    for (const lease of caches.leases.items.values()) {
+      if (NODE_LEASE.test(lease.name)) this.#liveness.see(lease.name, sightOf(lease), nowMs, true);
+    }
+    for (const [name, { status }] of caches.ipNodes.items) {
+      const known = status.conditions?.find(({ type }) => type === AGENT_ALIVE);
+      if (known?.status === 'False') this.#liveness.knowDead(nodeLease(name));
+      this.#depart(name);
+    }
+    this.#ends = [
+      caches.subscribe('leases', (key, now) => this.#see(key, now)),
+      caches.subscribe('nodes', (name) => this.#depart(name)),
+    ];
+    this.#schedule();
+  }
+
+  #see(key: string, lease: Lease | undefined): void {
+    const nowMs = this.#options.clock.now();
+    const name = key.slice(key.indexOf('/') + 1);
+    if (!key.startsWith(`${NAMESPACE}/`)) return;
+    if (!NODE_LEASE.test(name)) this.#liveness.hear(nowMs);
+    else if (lease === undefined) this.#liveness.lose(name);
+    else {
+      this.#liveness.see(name, sightOf(lease), nowMs);
+      // who goes on purpose is not waited for
+      if (lease.holder === undefined) this.#look();
+    }
+  }
+
+  #depart(node: string): void {
+    const isGone = this.#options.caches.nodes.get(node) === undefined;
+    this.#liveness.setDeparted(nodeLease(node), isGone);
+  }
+
+  #schedule(): void {
+    this.#timer = this.#options.clock.startTimer(LOOK_MS, () => {
+      this.#look();
+      this.#schedule();
+    });
+  }
+
+  #look(): void {
+    const { clock, log } = this.#options;
+    const { isBlind, late, of } = this.#liveness.look(clock.now());
+    if (isBlind !== this.#isBlind) {
+      const message = isBlind
+        ? 'most nodes fell silent together: nothing is moved'
+        : 'most nodes are heard again';
+      log.warn('controller.blind', { late, of, isBlind }, message);
+    }
+    this.#isBlind = isBlind;
+    for (const listener of [...this.#listeners]) listener();
+  }
+}
+
+function sightOf({ uid, holder, renewTime = '', transitions, resourceVersion }: Lease) {
+  const mark = `${renewTime} ${transitions} ${resourceVersion}`;
+  return { uid, mark, isReleased: holder === undefined };
+}
