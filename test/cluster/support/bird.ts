@@ -63,6 +63,7 @@ export class BirdRouter {
   readonly #options: BirdOptions & { readonly port: number };
   #running: Running | undefined;
   #control: BirdControl | undefined;
+  #asking: Promise<unknown> = Promise.resolve();
 
   constructor(folder: string, options: BirdOptions & { readonly port: number }) {
     this.#folder = folder;
@@ -150,8 +151,12 @@ export class BirdRouter {
   }
 
   async #ask(command: string): Promise<string[]> {
-    if (this.#control === undefined) throw new Error('BIRD was never started');
-    const lines = await this.#control.ask(command);
+    const control = this.#control;
+    if (control === undefined) throw new Error('BIRD was never started');
+    // one at a time: a sampler may be asking while a test does
+    const answer = this.#asking.then(() => control.ask(command));
+    this.#asking = answer.catch(() => undefined);
+    const lines = await answer;
     // four digits and a sign open the first line of each kind, a space the others
     return lines.map((line) => line.replace(/^(\d{4}[ -]| )/, ''));
   }
