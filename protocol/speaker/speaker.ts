@@ -178,6 +178,7 @@ export class Speaker {
     this.#wishes = undefined;
     const isOutdated = () => this.#wishes !== undefined || this.#stopping;
     const wanted = new Map(peers.map((peer) => [peer.settings.name, peer]));
+    this.#rename(wanted);
     for (const [name, driver] of this.#peers) {
       if (isOutdated()) return;
       const peer = wanted.get(name);
@@ -192,6 +193,21 @@ export class Speaker {
     for (const peer of peers) {
       if (isOutdated()) return;
       this.#applyPeer(peer);
+    }
+  }
+
+  /** The same session under another name goes on: a name is nothing that the neighbour knows of. */
+  #rename(wanted: ReadonlyMap<string, DesiredPeer>): void {
+    const isNew = ({ settings }: DesiredPeer) => !this.#peers.has(settings.name);
+    for (const [name, driver] of [...this.#peers]) {
+      if (wanted.has(name)) continue;
+      const heir = [...wanted.values()].find(
+        (peer) => isNew(peer) && !needsNewSession(driver.settings, { ...peer.settings, name }),
+      );
+      if (heir === undefined) continue;
+      this.#peers.delete(name);
+      this.#peers.set(heir.settings.name, driver);
+      driver.setSettings(heir.settings);
     }
   }
 

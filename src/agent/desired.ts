@@ -29,7 +29,7 @@ import {
 } from './claim-gates.ts';
 import type { Gate } from './gate.ts';
 import { joinedGates } from './joined-gate.ts';
-import { type PeerPlan, planPeer, type SessionTemplate } from './peer-settings.ts';
+import { type PeerPlan, planPeer, type SessionTemplate, withoutTwins } from './peer-settings.ts';
 import { RouteAttributeTable } from './route-attributes.ts';
 import type { View } from './view.ts';
 
@@ -79,7 +79,9 @@ export interface PeerDecision {
 const attributeTable = new RouteAttributeTable();
 
 export function desired(view: View): DesiredState {
-  const plans = view.documents.peers.flatMap(({ object }) => planPeer(object, view) ?? []);
+  const plans = withoutTwins(
+    view.documents.peers.flatMap(({ object }) => planPeer(object, view) ?? []),
+  );
   const outlets = plans.map((plan): Outlet => ({ plan, routes: [], places: 0 }));
   const pools = view.documents.pools.map(({ object }) => object);
   const joined = joinedGates(view);

@@ -110,3 +110,30 @@ function ttlRule({ ttlSecurity, multihop }: BgpPeer): TtlRule | undefined {
   if (ttlSecurity) return { kind: 'gtsm', hops: 1 };
   return multihop === undefined ? undefined : { kind: 'hops', hops: multihop };
 }
+
+/**
+ * Two peers that are one session on this node: the first counts, and files come first. Only a node can tell, since selectors and overrides are
+ * about it.
+ */
+export function withoutTwins(plans: readonly PeerPlan[]): readonly PeerPlan[] {
+  const known = new Map<string, string>();
+  return plans.map((plan) => {
+    if (plan.kind !== 'neighbour') return plan;
+    const {
+      address,
+      zone = '',
+      port = DEFAULT_PORT,
+      sourceAddress,
+      sourceInterface,
+    } = plan.settings;
+    const source = sourceAddress === undefined ? '' : addressKey(sourceAddress);
+    const key = [addressKey(address), zone, port, source, sourceInterface ?? ''].join(' ');
+    const other = known.get(key);
+    if (other === undefined) {
+      known.set(key, plan.peer.name);
+      return plan;
+    }
+    const sentence = `BGPPeer ${plan.peer.name} is the same session as BGPPeer ${other} on this node; remove one, or give them different address, port or sourceAddress`;
+    return { kind: 'refused', peer: plan.peer, sentence };
+  });
+}
