@@ -62,7 +62,7 @@ export const controllerCommand: Command = {
   isService: true,
   async run(args, world) {
     const settings = readControllerSettings(args, world);
-    const identity = identityOf(settings);
+    const identity = settings.identity === '' ? hostname() : settings.identity;
     const level = LOG_LEVELS.find((one) => one === settings.logLevel) ?? 'info';
     const log = createPinoLog({ level, node: identity, destination: world.stdout });
     const access = await accessOf(settings, world);
@@ -91,11 +91,6 @@ function readControllerSettings(args: readonly string[], { env }: World): Contro
   }
 }
 
-/** two pods of one hostname, or two runs on one machine, are two controllers */
-function identityOf({ identity }: ControllerSettingTexts): string {
-  return `${identity === '' ? hostname() : identity}_${randomUUID()}`;
-}
-
 async function accessOf(settings: ControllerSettingTexts, { env }: World): Promise<KubeAccess> {
   const { kubeconfig, context, apiServer } = settings;
   try {
@@ -116,6 +111,7 @@ async function accessOf(settings: ControllerSettingTexts, { env }: World): Promi
 export interface ControllerParts {
   readonly api: KubeApi;
   readonly settings: ControllerSettingTexts;
+  /** its name in the Lease; what makes it this process's alone is put behind it */
   readonly identity: string;
   readonly log: Log;
   readonly version: string;
@@ -128,7 +124,7 @@ export interface RunningController {
 }
 
 export async function startController(parts: ControllerParts): Promise<RunningController> {
-  const { settings, identity, log, version } = parts;
+  const { settings, log, version } = parts;
   // a sub-command that only prints its help need not load it
   const { ControllerMetrics } = await import('../telemetry/controller-metrics.ts');
   const { MeteredApi } = await import('../telemetry/metered-api.ts');
@@ -138,7 +134,8 @@ export async function startController(parts: ControllerParts): Promise<RunningCo
     clock: nodeClock,
     random: nodeRandom,
     log,
-    identity,
+    // two pods of one hostname, or two runs on one machine, are two controllers
+    identity: `${parts.identity}_${randomUUID()}`,
     ...(settings.leaderElect === 'true' && { election: electionTimes(settings) }),
     settings: {
       defaultClass: settings.defaultClass === 'true',

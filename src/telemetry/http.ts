@@ -1,7 +1,7 @@
 /**
  * What machines ask a running agent or controller: GET /metrics (Prometheus text), /livez (is it alive: restart it if not) and /readyz
- * (can it do its work). Read-only, asks nobody who they are, and says nothing secret: bind it where that is right. A scrape that fails, or
- * a port that is taken, never ends the process.
+ * (can it do its work). Read-only, asks nobody who they are, and says nothing secret: bind it where that is right. A port that is taken, or
+ * a reader that goes away, never ends the process.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
