@@ -146,6 +146,7 @@ describe('a Service of the API', () => {
     expect(ingress({ hostname: 'lb.example.com' })).to.equal(true);
     expect(ingress({ ip: 'not-an-address' })).to.equal(true);
     expect(ingress({ ip: '192.0.2.1' }, { hostname: 'lb.example.com' })).to.equal(true);
+    expect(ingress({ ip: '192.0.2.1', hostname: 'lb.example.com' })).to.equal(true);
     expect(ingress({ ip: '192.0.2.1' })).to.equal(false);
   });
 
