@@ -50,11 +50,6 @@ export class ClaimIndex {
     return inOrder(this.#byShare.get(word));
   }
 
-  /** Services that some claim names, whether they exist or not */
-  get serviceKeys(): Iterable<string> {
-    return this.#byService.keys();
-  }
-
   get released(): Iterable<ClaimRecord> {
     return this.#released.values();
   }

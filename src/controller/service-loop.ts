@@ -209,9 +209,8 @@ export class ServiceLoop {
       return DONE;
     }
     const outcome = await this.#teller.tell(service, decision);
-    if (outcome === 'again') return { kind: 'retry', afterMs: CATCH_UP_MS };
-    if (decision.leave.length > 0) this.#claims.add(key);
-    return DONE;
+    // what it gives up is left when the watch shows that the Service says so
+    return outcome === 'again' ? { kind: 'retry', afterMs: CATCH_UP_MS } : DONE;
   }
 
   #failed(key: string, error: Error): void {

@@ -63,7 +63,10 @@ export class ServiceWorld {
     this.#listener = options.listener;
   }
 
-  /** Takes in all that the caches have, which must have synced, and follows them from then on; then everything is due, the oldest first. */
+  /**
+   * Takes in all that the caches have, which must have synced, and follows them from then on. Everything is due then: whoever a claim names,
+   * there or not, and after them the oldest first.
+   */
   start(): void {
     const { services, endpointSlices, claims, pools } = this.#caches;
     for (const slice of endpointSlices.items.values()) this.#endpoints.change(slice, undefined);
@@ -82,7 +85,9 @@ export class ServiceWorld {
   readonly service = (key: string): Service | undefined => {
     const cached = this.#caches.services.get(key);
     const written = this.#written.get(key);
-    return written !== undefined && written.uid === cached?.uid ? written : cached;
+    const isAhead =
+      written !== undefined && written.uid === cached?.uid && isNewer(written, cached);
+    return isAhead ? written : cached;
   };
 
   readonly reachOf = (key: string): Reach => {
@@ -180,7 +185,7 @@ export class ServiceWorld {
     this.#listener.poolsTouched();
   }
 
-  /** the oldest first, and after them what is left of Services that are gone */
+  /** the oldest first */
   #allDue(): void {
     const ours = [...this.#caches.services.items.values()].filter((service) =>
       this.#concerns(service),
@@ -189,7 +194,6 @@ export class ServiceWorld {
       (a, b) => a.createdMs - b.createdMs || (serviceKey(a) < serviceKey(b) ? -1 : 1),
     );
     for (const service of known) this.#listener.due(serviceKey(service));
-    for (const key of this.claims.serviceKeys) this.#listener.due(key);
     for (const { name } of this.claims.released) this.#listener.releaseTouched(name);
   }
 
@@ -206,9 +210,7 @@ export class ServiceWorld {
 
   #serviceChanged(key: string, now: Service | undefined, before: Service | undefined): void {
     const written = this.#written.get(key);
-    const isCaughtUp =
-      written?.uid !== now?.uid || now === undefined || !(written && isNewer(written, now));
-    if (isCaughtUp) this.#written.delete(key);
+    if (written !== undefined && this.service(key) !== written) this.#written.delete(key);
     if (before !== undefined && before.uid !== now?.uid) this.gone.add(before.uid);
     this.#reserve(now, before);
     const isOfInterest = [now, before].some((each) => each !== undefined && this.#concerns(each));

@@ -260,6 +260,18 @@ describe('decideService: what stands', () => {
     expect([...world.claims.released].map(({ name }) => name)).to.deep.equal(['192.0.2.4']);
   });
 
+  it('gives up at once what was never told to anybody', () => {
+    const world = new AllocatorWorld(LAB);
+    world.apply(service('a/other', asks('192.0.2.6')));
+    const value = service('a/b', asks('192.0.2.6'));
+    world.put(value);
+    const { namespace, name, uid } = value;
+    const spec = { pool: 'lab', services: [{ namespace, name, uid }] };
+    world.claim({ metadata: { name: '192.0.2.1' }, spec });
+    expect(world.decide('a/b').kind).to.equal('refused');
+    expect(world.decide('a/b').leave.map((claim) => claim.name)).to.deep.equal(['192.0.2.1']);
+  });
+
   it('moves to the pool that it names now, and drops a family that it no longer has', () => {
     const world = new AllocatorWorld(
       LAB,

@@ -90,6 +90,25 @@ class Bed {
     }
   }
 
+  /** the watch of one resource brings nothing until the answer is called */
+  freeze(resource: typeof SERVICES): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.api.fault = (call) =>
+      call.verb === 'watch' && call.resource.plural === resource.plural
+        ? { kind: 'hold', until: promise }
+        : undefined;
+    this.api.endWatches({ kind: 'closed' }, resource);
+    return () => {
+      this.api.fault = undefined;
+      resolve();
+    };
+  }
+
+  writes(verb: string, plural: string): number {
+    return this.api.calls.filter((call) => call.verb === verb && call.resource.plural === plural)
+      .length;
+  }
+
   address(name: string): string | undefined {
     const service = this.api.object(SERVICES, `a/${name}`);
     return service && ingressNames(service)[0];
@@ -195,6 +214,15 @@ describe('ServiceLoops', () => {
     bed.node('n2', '1');
     bed.api.remove(SERVICES, 'a/next');
     await bed.settle();
+    const { resourceVersion = '' } = bed.claim('192.0.2.0')?.metadata ?? {};
+    bed.node('n1', resourceVersion);
+    bed.node('n2', resourceVersion);
+    await bed.settle();
+    expect(bed.claim('192.0.2.0')).to.equal(undefined);
+    bed.service('last');
+    await bed.settle();
+    bed.api.remove(SERVICES, 'a/last');
+    await bed.settle();
     expect(bed.claim('192.0.2.0')).to.not.equal(undefined);
     bed.clock.advance(hour);
     await bed.settle();
@@ -288,22 +316,16 @@ describe('ServiceLoops', () => {
 
   it('does not release the claim of a Service that it has only not heard of yet', async () => {
     bed.pool('lab', ['192.0.2.0/29']);
-    const run = bed.run();
+    bed.run();
     await bed.settle();
-    bed.api.hold();
+    const thaw = bed.freeze(SERVICES);
     bed.service('web');
     const uid = bed.api.object(SERVICES, 'a/web')?.metadata.uid;
     const services = [{ namespace: 'a', name: 'web', uid }];
     bed.api.put(IP_CLAIMS, { metadata: { name: '192.0.2.4' }, spec: { pool: 'lab', services } });
-    const claim = bed.claim('192.0.2.4');
-    if (claim !== undefined) bed.api.inject(IP_CLAIMS, { kind: 'added', object: claim });
-    void run;
-    await bed.settle(3);
-    expect(
-      claimView(bed.claim('192.0.2.4') ?? { metadata: { name: '', uid: '', resourceVersion: '' } })
-        .services,
-    ).to.have.length(1);
-    bed.api.release();
+    await bed.settle(5);
+    expect(bed.spec('192.0.2.4')['services']).to.have.length(1);
+    thaw();
     await bed.settle();
     expect(bed.address('web')).to.equal('192.0.2.4');
     bed.exact();
@@ -313,13 +335,69 @@ describe('ServiceLoops', () => {
     bed.pool('lab', ['192.0.2.0/29']);
     bed.run();
     await bed.settle();
-    bed.api.hold();
+    const thaw = bed.freeze(IP_CLAIMS);
     bed.api.put(IP_CLAIMS, { metadata: { name: '192.0.2.0' }, spec: {} });
-    bed.api.release();
     bed.api.put(IP_CLAIMS, { metadata: { name: '192.0.2.1' }, spec: { checks: 7 } });
     bed.service('web');
-    await bed.settle();
+    await bed.settle(5);
     expect(bed.address('web')).to.equal('192.0.2.2');
+    thaw();
+  });
+
+  it('counts on what it has written before the watch brings it: no address twice, no write twice', async () => {
+    bed.pool('lab', ['192.0.2.0/29']);
+    const run = bed.run();
+    await bed.settle();
+    const thaw = bed.freeze(IP_CLAIMS);
+    for (const name of ['a', 'b', 'c', 'd']) bed.service(name);
+    await bed.settle(5);
+    bed.service('a', { annotations: { touched: 'yes' } });
+    await bed.settle(5);
+    expect(bed.writes('create', 'ipclaims')).to.equal(4);
+    expect(run.caches.claims.items.size).to.equal(0);
+    bed.exact();
+    thaw();
+    await bed.settle();
+    bed.exact();
+  });
+
+  it('never writes over a status that somebody else wrote since it looked', async () => {
+    bed.service('web');
+    bed.run();
+    await bed.settle();
+    const thaw = bed.freeze(SERVICES);
+    const web = bed.api.object(SERVICES, 'a/web');
+    bed.api.put(SERVICES, {
+      ...web,
+      status: { loadBalancer: { ingress: [{ ip: '203.0.113.1' }] } },
+    });
+    bed.pool('lab', ['192.0.2.0/29']);
+    await bed.settle(5);
+    expect(bed.address('web')).to.equal('203.0.113.1');
+    thaw();
+    await bed.settle();
+    expect(bed.address('web')).to.equal('203.0.113.1');
+  });
+
+  it('tells a Service once, though the watch is late, and follows what changes after', async () => {
+    bed.service('web');
+    bed.endpoints('web', 1);
+    bed.run();
+    await bed.settle();
+    const before = bed.writes('patch', 'services');
+    const thaw = bed.freeze(SERVICES);
+    bed.pool('lab', ['192.0.2.0/29']);
+    await bed.settle();
+    bed.pool('lab', ['192.0.2.0/28']);
+    await bed.settle();
+    expect(bed.address('web')).to.equal('192.0.2.0');
+    expect(bed.writes('patch', 'services') - before).to.equal(1);
+    thaw();
+    await bed.settle();
+    bed.service('web', { annotations: { 'herald.dev/addresses': '192.0.2.5' } });
+    await bed.settle();
+    expect(bed.address('web')).to.equal('192.0.2.5');
+    bed.exact();
   });
 
   it('writes how full a pool is, at most once a second and only when it changed', async () => {
