@@ -58,10 +58,3 @@ export function caughtUp(fence: Fence, rowBeganMs: number | undefined): Fence {
     ? { ...fence, hasCaughtUp: true }
     : fence;
 }
-
-/** undefined: it has lapsed */
-export function fenceInMs({ renewedMs }: Fence, nowMs: number): number | undefined {
-  if (renewedMs === undefined) return undefined;
-  const leftMs = renewedMs + FENCE_MS - nowMs;
-  return leftMs > 0 ? leftMs : undefined;
-}

@@ -25,8 +25,10 @@ export interface IpNodeWriterOptions {
   readonly onStanding?: () => void;
 }
 
-/** how soon after a word of the agent its facts are looked at */
+/** how soon after a word of the agent its facts are looked at: not more than a twentieth of the time goes into that */
 const GATHER_MS = 200;
+const LONGEST_GATHER_MS = 2000;
+const GATHER_SHARE = 20;
 const FACT_BUCKET = { most: 10, refillMs: 5000 };
 const MOVE_BUCKET = { most: 20, refillMs: 1000 };
 const RETRY = { firstMs: 500, longestMs: 30_000 };
@@ -50,6 +52,7 @@ export class IpNodeWriter {
   /** after a failure nothing is written sooner, whatever a look may find */
   #notBeforeMs = 0;
   #isStopped = true;
+  #gatherMs = GATHER_MS;
 
   constructor(options: IpNodeWriterOptions) {
     this.#options = options;
@@ -66,7 +69,7 @@ export class IpNodeWriter {
 
   /** Something that the report tells may have changed. */
   poke(): void {
-    if (!this.#isStopped) this.#timers.startOnce('gather', GATHER_MS, () => this.#gather());
+    if (!this.#isStopped) this.#timers.startOnce('gather', this.#gatherMs, () => this.#gather());
   }
 
   /** The Node of this node has appeared, or is another one. */
@@ -123,7 +126,10 @@ export class IpNodeWriter {
   #gather(): void {
     if (this.#isStopped || !this.#isReady) return;
     const { clock } = this.#options;
+    const startedMs = clock.now();
     const now = this.#now();
+    const tookMs = clock.now() - startedMs;
+    this.#gatherMs = Math.min(Math.max(GATHER_MS, GATHER_SHARE * tookMs), LONGEST_GATHER_MS);
     const urgency = now === undefined ? 'none' : urgencyOf(this.#written, now);
     if (urgency === 'none') {
       this.#failures = 0;

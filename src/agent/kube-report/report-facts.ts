@@ -5,7 +5,7 @@ import type { Documents } from '../../model/documents.ts';
 import type { IpClaim } from '../../model/ip-claim.ts';
 import type { IpNodeRefusal } from '../../model/ip-node.ts';
 import { selects } from '../../model/labels.ts';
-import { levelOf, type PreferenceLevel } from '../../model/names.ts';
+import { ANYCAST_LABEL, levelOf, type PreferenceLevel } from '../../model/names.ts';
 import type { Announced } from '../announced.ts';
 import type { DesiredState } from '../desired.ts';
 import { type ClaimRefusal, refusalsOf } from '../refusals.ts';
@@ -34,8 +34,8 @@ export function reportFacts(
   if (agent.documents === undefined) return undefined;
   const { joined, draining, stale, sessions } = agent.status({ claims: false });
   const { announced } = agent;
-  const claims = apiClaims(agent.documents);
-  const refused = exceptions(refusalsOf(agent.decided), draining !== undefined);
+  const { released, placed } = claimSummary(agent.documents);
+  const refused = exceptions(refusedBy(agent.decided), draining !== undefined);
   return {
     joined: { isOpen: joined.state === 'open', sentence: joined.sentence, since: joined.since },
     ...(draining === undefined ? {} : { draining }),
@@ -44,16 +44,51 @@ export function reportFacts(
     announced: announced.routes,
     refused,
     refusedCount: refused.length,
-    levels: levels.take(claims, announced.levels, nowMs),
+    levels: levels.take(placed, announced.levels, nowMs),
     ...(announced.observedClaims === undefined
       ? {}
       : { observedClaims: String(announced.observedClaims) }),
-    released: claims.flatMap((claim) => (isReleased(claim) ? claim.name : [])),
+    released,
   };
 }
 
-function apiClaims({ claims }: Documents): readonly IpClaim[] {
-  return claims.flatMap(({ object, source }) => (source === 'api' ? object : []));
+/** What is worth knowing of ten thousand claims, found once per set of documents. */
+interface ClaimSummary {
+  /** names of claims that were released and are still there */
+  readonly released: readonly string[];
+  /** all but the anycast ones */
+  readonly placed: readonly IpClaim[];
+  /** one asks for exclusive placement itself */
+  readonly hasOwnPlacement: boolean;
+}
+
+const summaries = new WeakMap<Documents, ClaimSummary>();
+
+function claimSummary(documents: Documents): ClaimSummary {
+  const known = summaries.get(documents);
+  if (known !== undefined) return known;
+  const released: string[] = [];
+  const placed: IpClaim[] = [];
+  let hasOwnPlacement = false;
+  for (const { object, source } of documents.claims) {
+    if (source !== 'api') continue;
+    if (isReleased(object)) released.push(object.name);
+    if (!(ANYCAST_LABEL in object.labels)) placed.push(object);
+    hasOwnPlacement ||= object.placement?.mode === 'exclusive';
+  }
+  const made = { released, placed, hasOwnPlacement };
+  summaries.set(documents, made);
+  return made;
+}
+
+const refusals = new WeakMap<DesiredState, readonly ClaimRefusal[]>();
+
+function refusedBy(decided: DesiredState): readonly ClaimRefusal[] {
+  const known = refusals.get(decided);
+  if (known !== undefined) return known;
+  const made = refusalsOf(decided);
+  refusals.set(decided, made);
+  return made;
 }
 
 /** its last Service has left it; who withdraws for another reason leaves them in */
@@ -81,13 +116,13 @@ export function ownLevels(
   documents: Documents | undefined,
   node: string,
 ): ReadonlyMap<string, PreferenceLevel> {
-  const claims = documents === undefined ? [] : apiClaims(documents);
-  return new Map(
-    claims.flatMap(({ name, labels }) => {
-      const level = levelOf(labels, node);
-      return level === undefined ? [] : [[name, level] as const];
-    }),
-  );
+  const levels = new Map<string, PreferenceLevel>();
+  const claims = documents === undefined ? [] : claimSummary(documents).placed;
+  for (const { name, labels } of claims) {
+    const level = levelOf(labels, node);
+    if (level !== undefined) levels.set(name, level);
+  }
+  return levels;
 }
 
 /** An exclusive claim is here, or a pool may place one here. */
@@ -102,12 +137,6 @@ export function needsLease(
       placement.mode === 'exclusive' &&
       selects(placement.nodeSelector, node.labels),
   );
-  return mayComeFrom || hasExclusiveClaim(apiClaims(documents), node.name);
-}
-
-function hasExclusiveClaim(claims: readonly IpClaim[], node: string): boolean {
-  return claims.some(
-    ({ labels, placement }) =>
-      placement?.mode === 'exclusive' || levelOf(labels, node) !== undefined,
-  );
+  if (mayComeFrom || claimSummary(documents).hasOwnPlacement) return true;
+  return ownLevels(documents, node.name).size > 0;
 }
