@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Cluster, startCluster } from '../test/cluster/support/cluster.ts';
 import { field, items, optionalNumber, parseJson, text } from '../test/interop/routers/json.ts';
+import { ensureKubectl } from './kubernetes/kubectl.ts';
 import { kubernetesVersion } from './kubernetes/version.ts';
 
 const NODES = ['worker-1', 'worker-2', 'worker-3'];
@@ -37,6 +38,9 @@ async function main(args: readonly string[]): Promise<number> {
   }
   const folder = stateFolder();
   if (args.includes('--down')) return await down(folder);
+  const added = await ensureKubectl((line) => say(`  ${line}`));
+  if (added !== undefined)
+    say(`There is no kubectl on your PATH; one was built:\n\n  export PATH="$PATH:${added}"\n`);
   const state = readState(folder);
   if (state?.processes.every(isAlive) === true) {
     say('The cluster runs already.');

@@ -18,6 +18,7 @@ import {
   SERVICES,
 } from '../../../src/sources/kube/resources.ts';
 import { kubernetesPrograms } from '../../../tools/kubernetes/assets.ts';
+import { ensureKubectl } from '../../../tools/kubernetes/kubectl.ts';
 import { field, items, text } from '../../interop/routers/json.ts';
 import { isKept } from '../../support/netns.ts';
 import { type Output, run } from '../../support/process.ts';
@@ -63,6 +64,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const { servers: count = 1, say = sayOnStderr } = options;
   const program = (await kubernetesPrograms(['kube-apiserver'], say)).get('kube-apiserver');
   if (program === undefined) throw new Error('kube-apiserver cannot be had');
+  await ensureKubectl(say);
   removeLeftOvers();
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), `herald-cluster-${process.pid}-`));
   const place = { folder, outlives: options.outlives === true };

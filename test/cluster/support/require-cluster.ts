@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { cacheFolder } from '../../../tools/kubernetes/version.ts';
 import { requireLab } from '../../interop/require-lab.ts';
 
-const PROGRAMS = ['etcd', 'openssl', 'setpriv', 'kubectl'];
+const PROGRAMS = ['etcd', 'openssl', 'setpriv'];
 
 export interface ClusterNeeds {
   /** network namespaces, thus root */
