@@ -115,6 +115,8 @@ describe('several controllers', () => {
     expect(tookMs, 'not before the lease of 15 s has run out').to.be.above(10_000);
     expect(tookMs).to.be.below(19_000);
     await actsOn('two', 'b');
+    // there is something to do when it wakes up, and it is not its to do
+    await cluster.addService({ namespace: await cluster.namespace(), name: 'web' });
     const since = cluster.auditMark();
     first.thaw();
     await first.logged('it has lost the lead', ({ msg }) => msg === 'leading no more');
