@@ -193,6 +193,7 @@ export class ServiceLoop {
   }
 
   #tellSoon({ key, service, decision }: Pass): void {
+    if (service === undefined) this.#teller.forget(key);
     if (service !== undefined && this.#teller.hasNews(service, decision)) this.#later.add(key);
     if (this.#claims.depth > BACKLOG) return;
     for (const each of this.#later) this.#services.add(each);

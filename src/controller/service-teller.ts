@@ -22,6 +22,11 @@ export class ServiceTeller {
     this.#world = world;
   }
 
+  /** there is no such Service any more */
+  forget(key: string): void {
+    this.#warned.delete(key);
+  }
+
   hasNews(service: Service, decision: ServiceDecision): boolean {
     return (
       externalIpsPatch(service, decision) !== undefined ||
@@ -86,7 +91,8 @@ export class ServiceTeller {
   }
 
   /** the condition has changed: so say it where people look */
-  #announce(service: Service, { verdict }: ServiceDecision): void {
+  #announce(service: Service, decision: ServiceDecision): void {
+    const { verdict } = decision;
     if (verdict === undefined) return;
     const before = service.conditions.find(({ type }) => type === ALLOCATED_CONDITION);
     const isNews = before?.status !== verdict.status || before.reason !== verdict.reason;
@@ -95,17 +101,16 @@ export class ServiceTeller {
       return;
     }
     if (verdict.status === 'False' && isNews) this.#context.counters.refused(verdict.reason);
-    const since = verdict.reason === 'PoolExhausted' ? this.#since(verdict.message) : '';
-    const message = `${verdict.message}${since}`;
+    const message = `${verdict.message}${this.#since(decision)}`;
     this.#record(service, { type: 'Warning', reason: verdict.reason, message });
   }
 
-  /** since when the pools that it names are full, where their status says so */
-  #since(message: string): string {
-    for (const { meta } of this.#context.caches.pools.items.values()) {
-      const full = meta.conditions.find(({ type }) => type === EXHAUSTED_CONDITION);
-      const isMeant = message.includes(`${meta.name} `) && full?.status === 'True';
-      if (isMeant) return `; full since ${full.lastTransitionTime}`;
+  /** since when the pools that it waits for are full, where their status says so */
+  #since({ problems }: ServiceDecision): string {
+    for (const { pool } of problems.flatMap(({ pools = [] }) => pools)) {
+      const conditions = this.#context.caches.pools.get(pool)?.meta.conditions ?? [];
+      const full = conditions.find(({ type }) => type === EXHAUSTED_CONDITION);
+      if (full?.status === 'True') return `; ${pool} is full since ${full.lastTransitionTime}`;
     }
     return '';
   }

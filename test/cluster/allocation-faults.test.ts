@@ -145,7 +145,7 @@ describe('addresses for Services while the API fails', () => {
         'it has come so far',
         () => (rule.matched > round ? done(true) : notYet(rule.matched)),
         {
-          timeoutMs: 15_000,
+          timeoutMs: 5_000,
         },
       ).catch(() => undefined);
       dying.stop();

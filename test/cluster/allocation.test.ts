@@ -225,6 +225,36 @@ describe('addresses for Services', () => {
     expect(at(await bench.get('auto'), 'spec', 'externalIPs')).to.equal(undefined);
   });
 
+  it('gives exactly one address, whatever of annotation, type and own externalIPs a Service has', async () => {
+    await bench.pool('lab', ['192.0.2.0/28'], { allowExternalIPs: true });
+    await start();
+    const auto = { annotations: { [ANNOTATION.externalIp]: 'auto' } };
+    const plain = { type: 'ClusterIP', loadBalancerClass: undefined };
+    const listed = async (name: string) =>
+      JSON.stringify(at(await bench.get(name), 'spec', 'externalIPs') ?? []);
+    await bench.service('nothing', { spec: plain });
+    await bench.service('by-hand', { spec: { ...plain, externalIPs: ['192.0.2.8'] } });
+    await bench.service('both', { ...auto, spec: { ...plain, externalIPs: ['192.0.2.9'] } });
+    await bench.claimed('192.0.2.8', '192.0.2.9');
+    await bench.service('auto', { ...auto, spec: plain });
+    await bench.says('auto', 'Allocated');
+    await bench.service('balancer');
+    await bench.has('balancer', '192.0.2.1');
+    await bench.service('balancer-by-hand', { spec: { externalIPs: ['192.0.2.10'] } });
+    await bench.has('balancer-by-hand', '192.0.2.10');
+    await bench.service('balancer-auto', auto);
+    await bench.has('balancer-auto', '192.0.2.2');
+    await bench.service('balancer-both', { ...auto, spec: { externalIPs: ['192.0.2.11'] } });
+    await bench.has('balancer-both', '192.0.2.11');
+    const claims = ['0', '1', '2', '8', '9', '10', '11'].map((last) => `192.0.2.${last}`);
+    await bench.claimed(...claims);
+    expect(await listed('nothing')).to.equal('[]');
+    expect(await listed('both')).to.equal('["192.0.2.9"]');
+    expect(await listed('auto')).to.equal('["192.0.2.0"]');
+    expect(await listed('balancer-auto')).to.equal('[]');
+    expect(await listed('balancer-both')).to.equal('["192.0.2.11"]');
+  });
+
   it('releases when the type changes, and the server empties the status', async () => {
     await bench.pool('lab', ['192.0.2.0/29']);
     await start();
