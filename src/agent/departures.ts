@@ -68,10 +68,7 @@ export function departuresAfter(
   if (!isSame(before.peers, peers) || !isSame(before.pools, pools)) {
     return nextDepartures(running, desired(plain), view.nowMs);
   }
-  const unchanged = new Set(claims.map(({ object }) => object));
-  const touched = new Set(
-    before.claims.flatMap(({ object }) => (unchanged.has(object) ? [] : [object.name])),
-  );
+  const touched = touchedNames(before.claims, claims);
   if (touched.size === 0) return new Map();
   const of = { ...running, claims: running.claims.filter((one) => touched.has(nameOf(one))) };
   const documents = {
@@ -79,6 +76,24 @@ export function departuresAfter(
     claims: claims.filter(({ object }) => touched.has(object.name)),
   };
   return nextDepartures(of, desired({ ...plain, documents }), view.nowMs);
+}
+
+/** Names of claims that are not as they were. The lists are alike but for a few: both ends are passed over first. */
+function touchedNames(
+  before: readonly Sourced<IpClaim>[],
+  after: readonly Sourced<IpClaim>[],
+): ReadonlySet<string> {
+  const shorter = Math.min(before.length, after.length);
+  let start = 0;
+  while (start < shorter && before[start]?.object === after[start]?.object) start += 1;
+  let end = 0;
+  while (end < shorter - start && before.at(-1 - end)?.object === after.at(-1 - end)?.object)
+    end += 1;
+  const unchanged = new Set(after.slice(start, after.length - end).map(({ object }) => object));
+  const gone = before
+    .slice(start, before.length - end)
+    .filter(({ object }) => !unchanged.has(object));
+  return new Set(gone.map(({ object }) => object.name));
 }
 
 function isSame<T>(a: readonly Sourced<T>[], b: readonly Sourced<T>[]): boolean {

@@ -17,7 +17,7 @@ import {
 import type { BgpPeer } from '../model/bgp-peer.ts';
 import type { Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
-import type { Advertisement, IpPool } from '../model/ip-pool.ts';
+import type { Advertisement } from '../model/ip-pool.ts';
 import { selects } from '../model/labels.ts';
 import {
   asksItself,
@@ -25,10 +25,17 @@ import {
   type ClaimSubject,
   claimGates,
   earlier,
+  healthyGate,
+  type SubjectView,
   subjectOf,
 } from './claim-gates.ts';
+import {
+  type DecisionContext,
+  DecisionMemo,
+  type PeerStep,
+  type RememberedDecision,
+} from './decision-memo.ts';
 import type { Gate } from './gate.ts';
-import { joinedGates } from './joined-gate.ts';
 import { type PeerPlan, planPeer, type SessionTemplate, withoutTwins } from './peer-settings.ts';
 import { RouteAttributeTable } from './route-attributes.ts';
 import type { View } from './view.ts';
@@ -77,25 +84,34 @@ export interface PeerDecision {
 
 /** Attribute objects live as long as the pools that they come from, so that an unchanged route is the same object next time. */
 const attributeTable = new RouteAttributeTable();
+const memo = new DecisionMemo();
 
 export function desired(view: View): DesiredState {
   const plans = withoutTwins(
     view.documents.peers.flatMap(({ object }) => planPeer(object, view) ?? []),
   );
   const outlets = plans.map((plan): Outlet => ({ plan, routes: [], places: 0 }));
+  const context = memo.context(view, plans);
   const pools = view.documents.pools.map(({ object }) => object);
-  const joined = joinedGates(view);
+  const about = { pools, node: view.node, ...fence(view) };
   const bindings = new Map<string, BindingWish>();
-  const claims = subjects(view, pools).map((subject): ClaimDecision => {
-    const gates = claimGates(subject, view, joined);
-    const { name, bind } = subject.claim.object;
-    if (bind !== undefined && mayBind(subject.claim.object, gates)) {
-      bindings.set(name, { claim: subject.claim.object, interface: bind.interface });
-    }
-    return { subject, gates, peers: decidePeers({ subject, gates, view, outlets }) };
-  });
+  const claims: ClaimDecision[] = [];
   let wakeAtMs: number | undefined;
-  for (const { gates } of claims) wakeAtMs = earlier(wakeAtMs, gates.wakeAtMs);
+  const deciding = { view, context, about, outlets };
+  const round: RememberedDecision[] = [];
+  for (const claim of claimsOf(view)) {
+    const made = decide(claim, deciding);
+    const { decision, steps } = made;
+    for (let index = 0; index < steps.length; index += 1) takeStep(steps[index], outlets[index]);
+    round.push(made);
+    claims.push(decision);
+    wakeAtMs = earlier(wakeAtMs, decision.gates.wakeAtMs);
+    const { name, bind } = decision.subject.claim.object;
+    if (bind !== undefined && mayBind(decision.subject.claim.object, decision.gates)) {
+      bindings.set(name, { claim: decision.subject.claim.object, interface: bind.interface });
+    }
+  }
+  memo.endRound(round);
   return {
     plans,
     peers: outlets.flatMap(neighbourOf),
@@ -104,6 +120,39 @@ export function desired(view: View): DesiredState {
     bindings,
     ...(wakeAtMs === undefined ? {} : { wakeAtMs }),
   };
+}
+
+interface Deciding {
+  readonly view: View;
+  readonly context: DecisionContext;
+  readonly about: SubjectView;
+  readonly outlets: readonly Outlet[];
+}
+
+function decide(claim: Sourced<IpClaim>, deciding: Deciding): RememberedDecision {
+  const { view, context, about, outlets } = deciding;
+  const departure = view.departures.get(claim.object.name);
+  if (departure === undefined) {
+    const known = memo.recall(claim, context, healthyGate(claim, view).gate);
+    if (known?.steps.every((step, index) => isOpenTo(step, outlets[index])) === true) return known;
+  }
+  const subject = subjectOf(claim, about, departure);
+  const gates = claimGates(subject, view, context.joined);
+  const decided = outlets.map((outlet) => decidePeer(outlet, { subject, gates, view }));
+  const decision = { subject, gates, peers: decided.map(({ peer }) => peer) };
+  return memo.remember(context, { decision, steps: decided.map(({ step }) => step) });
+}
+
+/** it would come to the same again: there is room where there was */
+function isOpenTo({ takesPlace, isFull }: PeerStep, outlet: Outlet | undefined): boolean {
+  if (isFull || outlet === undefined) return false;
+  return !takesPlace || outlet.places < outlet.plan.peer.maxRoutes;
+}
+
+function takeStep(step: PeerStep | undefined, outlet: Outlet | undefined): void {
+  if (step === undefined || outlet === undefined) throw new Error('a step without its peer');
+  if (step.takesPlace) outlet.places += 1;
+  if (step.route !== undefined) outlet.routes.push(step.route);
 }
 
 /** A peer, what is announced to it so far, and how many claims have a place there. */
@@ -123,16 +172,12 @@ function rangeOf({ plan, routes }: Outlet): DesiredRangeSession[] {
 }
 
 /** oldest first; a departing claim stands in for the document of the same name */
-function subjects(view: View, pools: readonly IpPool[]): readonly ClaimSubject[] {
-  const { departures } = view;
-  const claims = oldestFirst(view.documents.claims);
-  const about = { pools, node: view.node, ...fence(view) };
-  if (departures.size === 0) return claims.map((claim) => subjectOf(claim, about));
+function claimsOf({ documents, departures }: View): readonly Sourced<IpClaim>[] {
+  const claims = oldestFirst(documents.claims);
+  if (departures.size === 0) return claims;
   const present = new Set(claims.map(({ object }) => object.name));
   const gone = [...departures.values()].filter(({ claim }) => !present.has(claim.object.name));
-  return [...claims, ...gone.map(({ claim }) => claim)]
-    .toSorted(byAge)
-    .map((claim) => subjectOf(claim, about, departures.get(claim.object.name)));
+  return [...claims, ...gone.map(({ claim }) => claim)].toSorted(byAge);
 }
 
 function fence({ fencedSinceMs }: View): Pick<View, 'fencedSinceMs'> {
@@ -161,35 +206,48 @@ function mayBind(claim: IpClaim, gates: ClaimGates): boolean {
   return needed.every(({ state }) => state !== 'closed');
 }
 
-interface Deciding {
+interface Decided {
   readonly subject: ClaimSubject;
   readonly gates: ClaimGates;
   readonly view: View;
-  readonly outlets: readonly Outlet[];
 }
 
-function decidePeers({ subject, gates, view, outlets }: Deciding): readonly PeerDecision[] {
+interface PeerOutcome {
+  readonly peer: PeerDecision;
+  readonly step: PeerStep;
+}
+
+const NO_STEP: PeerStep = { takesPlace: false, isFull: false };
+const FULL_STEP: PeerStep = { takesPlace: false, isFull: true };
+const KEPT_PLACE: PeerStep = { takesPlace: true, isFull: false };
+
+function decidePeer(outlet: Outlet, { subject, gates, view }: Decided): PeerOutcome {
   const { joined, assigned, healthy, bound, pooled, notDraining } = gates;
-  const own = [joined, assigned, healthy, bound, pooled, notDraining];
-  const isHeldBack = own.some(({ state }) => state === 'closed');
-  const isDraining = own.some(({ state }) => state === 'draining');
+  const { plan } = outlet;
+  const peer = plan.peer.name;
+  if (pooled.state === 'closed') return { peer: { peer, allowed: pooled }, step: NO_STEP };
+  if (plan.kind === 'refused') {
+    return { peer: { peer, allowed: closed(plan.sentence) }, step: NO_STEP };
+  }
+  const { allowed, advertisement } = peerGate(subject, plan.peer, view);
   const isElsewhere = assigned.state === 'closed' || notDraining.state === 'closed';
-  return outlets.map((outlet): PeerDecision => {
-    const { plan } = outlet;
-    const peer = plan.peer.name;
-    if (pooled.state === 'closed') return { peer, allowed: pooled };
-    if (plan.kind === 'refused') return { peer, allowed: closed(plan.sentence) };
-    const { allowed, advertisement } = peerGate(subject, plan.peer, view);
-    if (allowed.state === 'closed' || isElsewhere) return { peer, allowed };
-    // a place is kept while the claim is unhealthy too: whether a younger one gets in must not depend on it
-    if (outlet.places >= plan.peer.maxRoutes) return { peer, allowed: full(plan.peer) };
-    outlet.places += 1;
-    if (isHeldBack) return { peer, allowed };
-    const { placement, level = 0 } = subject;
-    const attributes = attributeTable.attributes(advertisement, { placement, level, isDraining });
-    outlet.routes.push({ prefix: hostPrefix(subject.claim.object.address), attributes });
-    return { peer, allowed, route: { attributes, isDraining } };
-  });
+  if (allowed.state === 'closed' || isElsewhere) return { peer: { peer, allowed }, step: NO_STEP };
+  // a place is kept while the claim is unhealthy too: whether a younger one gets in must not depend on it
+  if (outlet.places >= plan.peer.maxRoutes) {
+    return { peer: { peer, allowed: full(plan.peer) }, step: FULL_STEP };
+  }
+  const own = [joined, assigned, healthy, bound, pooled, notDraining];
+  if (own.some(({ state }) => state === 'closed')) {
+    return { peer: { peer, allowed }, step: KEPT_PLACE };
+  }
+  const isDraining = own.some(({ state }) => state === 'draining');
+  const { placement, level = 0 } = subject;
+  const attributes = attributeTable.attributes(advertisement, { placement, level, isDraining });
+  const route = { prefix: hostPrefix(subject.claim.object.address), attributes };
+  return {
+    peer: { peer, allowed, route: { attributes, isDraining } },
+    step: { takesPlace: true, isFull: false, route },
+  };
 }
 
 interface PeerGate {

@@ -1,36 +1,63 @@
 /**
  * Since when each gate has been as it is. Monotonic time; a gate that is seen for the first time begins then. Thousands of
- * claims are remembered after every decision, so a subject whose gates have not moved costs one lookup.
+ * claims are remembered after every decision, so what has not moved costs one comparison, and what is the same decision as before none.
  */
 
+import type { ClaimDecision } from './desired.ts';
 import type { Gate, GateName } from './gate.ts';
 
 interface Memory {
-  gates: readonly Gate[];
+  readonly gates: readonly Gate[];
   /** of each gate, in the same order */
-  sinceMs: readonly number[];
-  /** the round in which it was seen last */
-  round: number;
+  readonly sinceMs: readonly number[];
 }
 
 export class GateHistory {
   readonly #memories = new Map<string, Memory>();
-  #round = 0;
-  #seen = 0;
+  /** of the last round, in its order */
+  #decisions: readonly ClaimDecision[] = [];
 
   /** `subject` tells apart what has gates: a claim, a claim at a peer, the node */
   remember(subject: string, gates: readonly Gate[], nowMs: number): void {
-    this.#seen += 1;
     const known = this.#memories.get(subject);
     if (known === undefined) {
-      const sinceMs = gates.map(() => nowMs);
-      this.#memories.set(subject, { gates, sinceMs, round: this.#round });
+      this.#memories.set(subject, { gates, sinceMs: gates.map(() => nowMs) });
       return;
     }
-    known.round = this.#round;
     if (isUnmoved(gates, known.gates)) return;
-    known.sinceMs = gates.map((gate) => sinceOf(known, gate) ?? nowMs);
-    known.gates = gates;
+    const sinceMs = gates.map((gate) => sinceOf(known, gate) ?? nowMs);
+    this.#memories.set(subject, { gates, sinceMs });
+  }
+
+  /** What was decided on every claim; claims and peers that are not in it any more are forgotten, since they come and go. */
+  rememberAll(decisions: readonly ClaimDecision[], nowMs: number): void {
+    const before = this.#decisions;
+    this.#decisions = decisions;
+    let start = 0;
+    while (start < decisions.length && decisions[start] === before[start]) start += 1;
+    // most rounds differ in a few; what comes behind those is mostly what came before
+    const last = new Map(before.slice(start).map((one) => [one.subject.claim.object.name, one]));
+    for (let index = start; index < decisions.length; index += 1) {
+      const decision = decisions[index];
+      if (decision !== undefined) this.#rememberOne(decision, last, nowMs);
+    }
+    for (const [name, gone] of last) {
+      this.#memories.delete(name);
+      this.#forgetPeers(gone, undefined);
+    }
+  }
+
+  /** takes what it has seen out of `last` */
+  #rememberOne(decision: ClaimDecision, last: Map<string, ClaimDecision>, nowMs: number): void {
+    const { name } = decision.subject.claim.object;
+    const before = last.get(name);
+    last.delete(name);
+    if (before === decision) return;
+    this.remember(name, claimGateList(decision.gates), nowMs);
+    for (const { peer, allowed } of decision.peers) {
+      this.remember(`${name} ${peer}`, [allowed], nowMs);
+    }
+    if (before !== undefined) this.#forgetPeers(before, decision);
   }
 
   sinceMs(subject: string, name: GateName): number | undefined {
@@ -39,16 +66,20 @@ export class GateHistory {
     return known?.sinceMs[index];
   }
 
-  /** the end of a round: who was not seen in it is forgotten, since claims come and go */
-  endRound(): void {
-    if (this.#memories.size > this.#seen) {
-      for (const [subject, { round }] of this.#memories) {
-        if (round !== this.#round) this.#memories.delete(subject);
-      }
+  #forgetPeers(last: ClaimDecision, decision: ClaimDecision | undefined): void {
+    const { name } = last.subject.claim.object;
+    for (const [index, { peer }] of last.peers.entries()) {
+      if (decision?.peers[index]?.peer === peer) continue;
+      if (decision?.peers.some((other) => other.peer === peer) === true) continue;
+      this.#memories.delete(`${name} ${peer}`);
     }
-    this.#round += 1;
-    this.#seen = 0;
   }
+}
+
+/** in the order in which people think of them */
+export function claimGateList(gates: ClaimDecision['gates']): readonly Gate[] {
+  const { joined, assigned, healthy, bound, pooled, notDraining } = gates;
+  return [joined, assigned, healthy, bound, pooled, notDraining];
 }
 
 function isUnmoved(a: readonly Gate[], b: readonly Gate[]): boolean {

@@ -8,7 +8,7 @@ import type { Verdict } from '../checks/verdict.ts';
 import type { BgpPeer } from '../model/bgp-peer.ts';
 import { formatClaimName } from '../model/claim-name.ts';
 import type { ClusterNode } from '../model/cluster-node.ts';
-import { type Documents, NO_DOCUMENTS } from '../model/documents.ts';
+import { type Documents, NO_DOCUMENTS, type Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import { optional } from '../model/optional.ts';
 import type { DocumentSource } from '../model/refusal.ts';
@@ -21,7 +21,7 @@ import {
   restoreCluster,
 } from './cluster-memory.ts';
 import { departuresAfter, isAnnounced } from './departures.ts';
-import type { DesiredState } from './desired.ts';
+import type { ClaimDecision, DesiredState } from './desired.ts';
 import { claimFinding, type JoinCheck, joinFinding } from './health.ts';
 import { type Heard, HeardDocuments } from './heard-documents.ts';
 import type { PasswordFiles } from './password-files.ts';
@@ -54,8 +54,8 @@ export interface KnowledgeOptions {
 export class Knowledge {
   readonly #options: KnowledgeOptions;
   readonly verdicts = new Map<string, Verdict>();
-  /** by claim name, after the last decision */
-  #wasAnnounced: ReadonlySet<string> = new Set();
+  #decided: readonly ClaimDecision[] = [];
+  #wasAnnounced: ReadonlySet<string> | undefined;
   readonly #heard: HeardDocuments;
   #cluster: ClusterMemory = NO_CLUSTER_MEMORY;
   #clusterFacts: ClusterFacts | undefined;
@@ -152,7 +152,7 @@ export class Knowledge {
 
   /** undefined: the API says that there is no such Node */
   learnNode(node: ClusterNode | undefined, nowMs: number): void {
-    const isAnnouncing = this.#wasAnnounced.size > 0;
+    const isAnnouncing = this.#decided.some(isAnnounced);
     const moment = { nowMs, isAnnouncing };
     this.#remember(learnNode(this.#cluster, node, this.#options.cluster, moment));
   }
@@ -169,9 +169,16 @@ export class Knowledge {
    * failed. What is not announced has to pass first, however well it was when it was here last.
    */
   rememberAnnounced({ claims }: DesiredState): void {
-    this.#wasAnnounced = new Set(
-      claims.filter(isAnnounced).map(({ subject }) => subject.claim.object.name),
+    this.#decided = claims;
+    this.#wasAnnounced = undefined;
+  }
+
+  /** by claim name, after the last decision; worked out when somebody asks, since most claims have no checks */
+  get #announced(): ReadonlySet<string> {
+    this.#wasAnnounced ??= new Set(
+      this.#decided.filter(isAnnounced).map(({ subject }) => subject.claim.object.name),
     );
+    return this.#wasAnnounced;
   }
 
   drainNode(drain: Drain | undefined): void {
@@ -232,14 +239,17 @@ export class Knowledge {
   }
 
   #health(): ReadonlyMap<string, Finding> {
-    const claims = (this.documents ?? NO_DOCUMENTS).claims.map(({ object }) => object);
-    const leaving = [...this.departures.values()].map(({ claim }) => claim.object);
-    const asked = [...claims, ...leaving].filter(({ checks }) => checks.length > 0);
-    return new Map(asked.map((claim) => [claim.name, this.#healthOf(claim)]));
+    const found = new Map<string, Finding>();
+    const look = ({ object }: Sourced<IpClaim>) => {
+      if (object.checks.length > 0) found.set(object.name, this.#healthOf(object));
+    };
+    for (const claim of this.documents?.claims ?? []) look(claim);
+    for (const { claim } of this.departures.values()) look(claim);
+    return found;
   }
 
   #healthOf(claim: IpClaim): Finding {
-    return claimFinding(claim, this.verdicts, this.#wasAnnounced.has(claim.name));
+    return claimFinding(claim, this.verdicts, this.#announced.has(claim.name));
   }
 
   /** undefined while there is nothing worth saving */

@@ -19,7 +19,7 @@ import type { IpClaim } from '../model/ip-claim.ts';
 import { healthyGate } from './claim-gates.ts';
 import type { ClaimDecision, DesiredState, PeerDecision } from './desired.ts';
 import type { Gate } from './gate.ts';
-import type { GateHistory } from './gate-history.ts';
+import { claimGateList, type GateHistory } from './gate-history.ts';
 import { joinedGateOf, joinedGates, nodeGate } from './joined-gate.ts';
 import type { PeerPlan } from './peer-settings.ts';
 import type {
@@ -49,14 +49,7 @@ export interface StatusInput {
 /** Called after each decision, so that "since" is when a gate moved and not when somebody looked. */
 export function rememberGates({ claims }: DesiredState, view: View, history: GateHistory): void {
   history.remember('', [nodeGate(view)], view.nowMs);
-  for (const { subject, gates, peers } of claims) {
-    const { name } = subject.claim.object;
-    history.remember(name, claimGateList(gates), view.nowMs);
-    for (const { peer, allowed } of peers) {
-      history.remember(`${name} ${peer}`, [allowed], view.nowMs);
-    }
-  }
-  history.endRound();
+  history.rememberAll(claims, view.nowMs);
 }
 
 export function buildStatus(input: StatusInput): AgentStatus {
@@ -257,12 +250,6 @@ function formatAttributes(attributes: RouteAttributes): NonNullable<ClaimPeerSta
     ...(med === undefined ? {} : { med }),
     ...(localPref === undefined ? {} : { localPref }),
   };
-}
-
-/** in the order in which people think of them */
-function claimGateList(gates: ClaimDecision['gates']): readonly Gate[] {
-  const { joined, assigned, healthy, bound, pooled, notDraining } = gates;
-  return [joined, assigned, healthy, bound, pooled, notDraining];
 }
 
 function gateStatus(

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
+import { desired } from '../../../src/agent/desired.ts';
 import { GateHistory } from '../../../src/agent/gate-history.ts';
 import { checkKey, claimFinding, JOIN_KEY, joinFinding } from '../../../src/agent/health.ts';
 import { initialVerdict, stepVerdict, type Verdict } from '../../../src/checks/verdict.ts';
-import { check, claim } from './scenery.ts';
+import { check, claim, documents, peer, VIP, view } from './scenery.ts';
 
 const spec = check('/run/ok', { successes: 2, failures: 3 });
 const subject = claim({ checks: [spec] });
@@ -97,10 +98,18 @@ describe('GateHistory', () => {
 
   it('forgets who is not seen any more', () => {
     const history = new GateHistory();
-    history.remember('a', [gate('open')], 10);
-    history.endRound();
-    expect(history.sinceMs('a', 'healthy')).to.equal(10);
-    history.endRound();
-    expect(history.sinceMs('a', 'healthy')).to.equal(undefined);
+    const all = documents();
+    history.rememberAll(desired(view({ documents: all })).claims, 10);
+    history.rememberAll(desired(view({ documents: all })).claims, 20);
+    expect(history.sinceMs(VIP, 'healthy')).to.equal(10);
+    expect(history.sinceMs(`${VIP} tor`, 'allowed')).to.equal(10);
+    const other = documents({ peers: [peer({ name: 'spine' })] });
+    history.rememberAll(desired(view({ documents: other })).claims, 30);
+    expect(history.sinceMs(VIP, 'healthy')).to.equal(10);
+    expect(history.sinceMs(`${VIP} tor`, 'allowed')).to.equal(undefined);
+    expect(history.sinceMs(`${VIP} spine`, 'allowed')).to.equal(30);
+    history.rememberAll([], 40);
+    expect(history.sinceMs(VIP, 'healthy')).to.equal(undefined);
+    expect(history.sinceMs(`${VIP} spine`, 'allowed')).to.equal(undefined);
   });
 });

@@ -1,0 +1,122 @@
+/**
+ * Remembers decisions: with ten thousand claims, a change of one must not cost what deciding on all does. A decision counts again for the
+ * same claim while everything is the same that concerns all claims (the context) and what kube-proxy says of this one. Whatever a decision
+ * can change by besides (checks, interfaces, departures, time) is not remembered at all, so that there is nothing to forget.
+ */
+
+import type { Route } from 'bgp-ts';
+import type { Sourced } from '../model/documents.ts';
+import type { IpClaim } from '../model/ip-claim.ts';
+import type { ClaimDecision } from './desired.ts';
+import type { Gate } from './gate.ts';
+import { type JoinedGates, joinedGates } from './joined-gate.ts';
+import type { PeerPlan } from './peer-settings.ts';
+import type { View } from './view.ts';
+
+/** What concerns every claim. One object while it is the same. */
+export interface DecisionContext {
+  readonly plans: readonly PeerPlan[];
+  readonly joined: JoinedGates;
+  /** compared one by one, each by identity */
+  readonly facts: readonly unknown[];
+}
+
+/** What a decision does to one peer beside being told. */
+export interface PeerStep {
+  readonly takesPlace: boolean;
+  /** the peer had no room: another time it may */
+  readonly isFull: boolean;
+  readonly route?: Route;
+}
+
+export interface RememberedDecision {
+  readonly decision: ClaimDecision;
+  /** one per plan */
+  readonly steps: readonly PeerStep[];
+  /** under which it counts again; absent: it does not */
+  readonly context?: DecisionContext;
+}
+
+/** what is looked at in part is no hint for the next look at all */
+const SMALL = 100;
+
+export class DecisionMemo {
+  readonly #memos = new WeakMap<Sourced<IpClaim>, RememberedDecision>();
+  #context: DecisionContext | undefined;
+  /** the last round in its order, in which the next one mostly finds everything: a lookup by identity costs far more */
+  #round: readonly RememberedDecision[] = [];
+  #at = 0;
+
+  context(view: View, plans: readonly PeerPlan[]): DecisionContext {
+    const joined = joinedGates(view);
+    const { documents, node, ownAddresses, nodeDrain, stopDrain, claimDrains, cluster } = view;
+    const isFenced = view.fencedSinceMs !== undefined;
+    const drains = [nodeDrain, stopDrain, claimDrains, cluster?.drains];
+    const ages = [view.stale, view.staleApi];
+    const facts = [documents.pools, node, ownAddresses, ...drains, ...ages, isFenced];
+    const made = { plans, joined, facts };
+    const known = this.#context;
+    if (known !== undefined && isSameContext(known, made)) return known;
+    this.#context = made;
+    return made;
+  }
+
+  /** `healthy` is the gate as it would be now */
+  recall(
+    claim: Sourced<IpClaim>,
+    context: DecisionContext,
+    healthy: Gate,
+  ): RememberedDecision | undefined {
+    const memo = this.#hinted(claim) ?? this.#memos.get(claim);
+    if (memo?.context !== context || memo.decision.gates.healthy !== healthy) return undefined;
+    return memo;
+  }
+
+  remember(context: DecisionContext, made: RememberedDecision): RememberedDecision {
+    const { subject, gates } = made.decision;
+    const { checks, bind } = subject.claim.object;
+    const isPlain = checks.length === 0 && bind === undefined && subject.departure === undefined;
+    if (!isPlain || gates.wakeAtMs !== undefined) return made;
+    const memo = { ...made, context };
+    this.#memos.set(subject.claim, memo);
+    return memo;
+  }
+
+  /** `round`: all decisions, in their order */
+  endRound(round: readonly RememberedDecision[]): void {
+    this.#at = 0;
+    if (round.length >= SMALL) this.#round = round;
+  }
+
+  /** where the last round had it, or one further for each that is gone */
+  #hinted(claim: Sourced<IpClaim>): RememberedDecision | undefined {
+    for (let at = this.#at; at <= this.#at + 1; at += 1) {
+      const known = this.#round[at];
+      if (known?.decision.subject.claim !== claim) continue;
+      this.#at = at + 1;
+      return known;
+    }
+    return undefined;
+  }
+}
+
+function isSameContext(a: DecisionContext, b: DecisionContext): boolean {
+  return (
+    a.facts.every((fact, index) => fact === b.facts[index]) &&
+    a.plans.length === b.plans.length &&
+    a.plans.every((plan, index) => isSamePlan(plan, b.plans[index])) &&
+    isSameGate(a.joined.files, b.joined.files) &&
+    isSameGate(a.joined.api, b.joined.api) &&
+    isSameGate(a.joined.strict, b.joined.strict)
+  );
+}
+
+/** as far as claims are concerned */
+function isSamePlan(a: PeerPlan, b: PeerPlan | undefined): boolean {
+  if (b === undefined || a.peer !== b.peer || a.kind !== b.kind) return false;
+  return a.kind !== 'refused' || b.kind !== 'refused' || a.sentence === b.sentence;
+}
+
+function isSameGate(a: Gate, b: Gate): boolean {
+  return a.state === b.state && a.sentence === b.sentence && a.remedy === b.remedy;
+}
