@@ -33,6 +33,48 @@ const NODE: ClusterNode = {
   addresses: [],
 };
 
+function agentOf(clock: ManualClock): Agent {
+  const random = new SeededRandom(5);
+  const transport = new MemoryNetwork({ clock, random }).host(address('192.0.2.10'));
+  return new Agent({
+    clock,
+    random,
+    speaker: new Speaker({ clock, random, transport, interfaceAddresses: () => undefined }),
+    listen: () => undefined,
+    addresses: new MemoryAddressTable({ host: new MemoryHost() }),
+    probe: () => Promise.resolve({ ok: true, detail: '' }),
+    readPassword: () => '',
+    store: { load: () => undefined, save: () => undefined },
+    log: SILENT_LOG,
+    node: { name: 'n1', labels: {} },
+    asn: 64512,
+    routerId: 1,
+    isRouterIdFixed: true,
+    joinCheck: 'none',
+    maxStaleMs: 1e9,
+    source: 'kube',
+    sources: ['api'],
+    version: 'test',
+    pid: 1,
+  });
+}
+
+function fromApi(claims: readonly IpClaim[], pools: readonly IpPool[]): Documents {
+  const plain = documents({ peers: [peer()], pools, claims });
+  return {
+    ...plain,
+    peers: plain.peers.map((one) => ({ ...one, source: 'api' })),
+    pools: plain.pools.map((one) => ({ ...one, source: 'api' })),
+    claims: plain.claims.map((one) => ({ ...one, source: 'api' })),
+  };
+}
+
+function prependOf({ decided }: Agent): number | undefined {
+  const [decision] = decided.claims;
+  const route = decision?.peers[0]?.route;
+  return route === undefined ? undefined : (route.attributes.prepend ?? 0);
+}
+
 class Scene {
   readonly clock: ManualClock;
   readonly api: MemoryKubeApi;
@@ -45,28 +87,7 @@ class Scene {
     this.clock = clock;
     this.api = api;
     const random = new SeededRandom(5);
-    const transport = new MemoryNetwork({ clock, random }).host(address('192.0.2.10'));
-    this.agent = new Agent({
-      clock,
-      random,
-      speaker: new Speaker({ clock, random, transport, interfaceAddresses: () => undefined }),
-      listen: () => undefined,
-      addresses: new MemoryAddressTable({ host: new MemoryHost() }),
-      probe: () => Promise.resolve({ ok: true, detail: '' }),
-      readPassword: () => '',
-      store: { load: () => undefined, save: () => undefined },
-      log: SILENT_LOG,
-      node: { name: 'n1', labels: {} },
-      asn: 64512,
-      routerId: 1,
-      isRouterIdFixed: true,
-      joinCheck: 'none',
-      maxStaleMs: 1e9,
-      source: 'kube',
-      sources: ['api'],
-      version: 'test',
-      pid: 1,
-    });
+    this.agent = agentOf(clock);
     this.report = startKubeReport({
       api,
       agent: this.agent,
@@ -97,14 +118,7 @@ class Scene {
   }
 
   set(claims: readonly IpClaim[], pools: readonly IpPool[]): void {
-    const plain = documents({ peers: [peer()], pools, claims });
-    const all: Documents = {
-      ...plain,
-      peers: plain.peers.map((one) => ({ ...one, source: 'api' })),
-      pools: plain.pools.map((one) => ({ ...one, source: 'api' })),
-      claims: plain.claims.map((one) => ({ ...one, source: 'api' })),
-    };
-    this.agent.setDocuments(all, 'api');
+    this.agent.setDocuments(fromApi(claims, pools), 'api');
     this.agent.setObservedClaims(BigInt(this.api.version));
   }
 
@@ -114,9 +128,7 @@ class Scene {
   }
 
   get prepend(): number | undefined {
-    const [decision] = this.agent.decided.claims;
-    const route = decision?.peers[0]?.route;
-    return route === undefined ? undefined : (route.attributes.prepend ?? 0);
+    return prependOf(this.agent);
   }
 
   get status() {
@@ -141,6 +153,15 @@ describe('the report of an agent', () => {
     expect(last?.body, 'as it should be, and told no more').to.not.have.nested.property(
       'status.levels',
     );
+  });
+
+  it('an agent of the API that nobody has spoken for is one step down', () => {
+    const agent = agentOf(new ManualClock());
+    agent.start();
+    agent.setNodeFacts(NODE);
+    const labels = { [LABEL]: '0' };
+    agent.setDocuments(fromApi([claim({ node: 'n1', labels })], [EXCLUSIVE]), 'api');
+    expect(prependOf(agent)).to.equal(3);
   });
 
   it('has no Lease where no exclusive claim can come', async () => {
