@@ -1,0 +1,81 @@
+/**
+ * `make bench-cluster`: Herald in Kubernetes, or another balancer in its place, on a real API server with BIRD, row by row. This file only leads
+ * through it. Progress goes to stderr, the table to stdout.
+ */
+
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg } from 'node:os';
+import { dirname, join } from 'node:path';
+import { kubernetesVersion } from '../../../tools/kubernetes/version.ts';
+import { type BenchOptions, benchOptions, type RowName, UsageError, usage } from './options.ts';
+import { type ClusterReport, printed, type Row, withTable } from './report.ts';
+import { measureBurst } from './rows/burst.ts';
+import { measureScheduler } from './rows/scheduler.ts';
+import { measureSingle } from './rows/single.ts';
+import { measureWaiting } from './rows/waiting.ts';
+import { onStage } from './stage.ts';
+
+const root = join(import.meta.dirname, '../../..');
+const say = (line: string): void => {
+  process.stderr.write(`bench-cluster: ${line}\n`);
+};
+
+type Measure = (options: BenchOptions) => Promise<readonly Row[]>;
+
+const MEASURES: Readonly<Partial<Record<RowName, Measure>>> = {
+  single: (options) => onStage(options, say, measureSingle),
+  burst: (options) => onStage(options, say, measureBurst),
+  waiting: (options) => onStage(options, say, measureWaiting),
+  scheduler: async ({ sizes }) => measureScheduler(sizes),
+};
+/** these are about Herald's own parts */
+const HERALD_ONLY: readonly RowName[] = ['proxy', 'filtered', 'failover', 'scheduler'];
+
+async function bench(options: BenchOptions): Promise<number> {
+  const before = loadavg()[0] ?? 0;
+  const rows: Row[] = [];
+  for (const name of options.rows) {
+    if (options.balancer !== undefined && HERALD_ONLY.includes(name)) continue;
+    say(`row ${name}`);
+    rows.push(...((await MEASURES[name]?.(options)) ?? []));
+  }
+  const report: ClusterReport = {
+    date: new Date().toISOString(),
+    machine: `${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}`,
+    load: [before, loadavg()[0] ?? 0],
+    balancer: options.balancer === undefined ? 'Herald' : 'other balancer',
+    isQuick: options.isQuick,
+    versions: { Kubernetes: kubernetesVersion, Node: process.version },
+    rows,
+  };
+  save(report, options);
+  process.stdout.write(printed(report));
+  return rows.some(({ verdict }) => verdict === 'missed') ? 1 : 0;
+}
+
+function save(report: ClusterReport, { json, isSaving }: BenchOptions): void {
+  const text = `${JSON.stringify(report, undefined, 1)}\n`;
+  mkdirSync(dirname(json), { recursive: true });
+  writeFileSync(json, text);
+  if (!isSaving) return;
+  writeFileSync(join(root, 'docs/bench-cluster.json'), text);
+  const page = join(root, 'docs/bench-cluster.md');
+  writeFileSync(page, withTable(readFileSync(page, 'utf8'), report));
+}
+
+async function main(): Promise<number> {
+  try {
+    const options = benchOptions(process.argv.slice(2));
+    if (options !== undefined) return await bench(options);
+    process.stdout.write(usage);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    process.stderr.write(`bench-cluster: ${error.message}\n`);
+    return 2;
+  }
+}
+
+// what was started ends with this process
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+process.exitCode = await main();
