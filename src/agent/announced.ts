@@ -15,6 +15,8 @@ export interface Announced {
   readonly routes: number;
   /** resourceVersion of IPClaims up to which everything was decided on and has left; undefined: no API was heard yet */
   readonly observedClaims?: bigint;
+  /** nothing that was decided is still on its way */
+  readonly isCurrent: boolean;
 }
 
 interface Step {
@@ -26,7 +28,7 @@ export class AnnouncedState {
   readonly #speaker: Pick<Speaker, 'status'>;
   #decided: Step | undefined;
   #written: Step | undefined;
-  #told: { readonly of: Step; readonly announced: Announced } | undefined;
+  #told: { readonly of: Step; readonly announced: Omit<Announced, 'isCurrent'> } | undefined;
 
   constructor(speaker: Pick<Speaker, 'status'>) {
     this.#speaker = speaker;
@@ -54,13 +56,14 @@ export class AnnouncedState {
 
   get current(): Announced {
     const step = this.#written;
-    if (step === undefined) return { levels: new Map(), routes: 0 };
+    const isCurrent = step === this.#decided;
+    if (step === undefined) return { levels: new Map(), routes: 0, isCurrent };
     if (this.#told?.of !== step) this.#told = { of: step, announced: announcedOf(step) };
-    return this.#told.announced;
+    return { ...this.#told.announced, isCurrent };
   }
 }
 
-function announcedOf({ desired, observed }: Step): Announced {
+function announcedOf({ desired, observed }: Step): Omit<Announced, 'isCurrent'> {
   const out = desired.claims.filter(isAnnounced);
   const levels = out.flatMap(({ subject: { level, claim } }) =>
     level === undefined ? [] : [[claim.object.name, level] as const],

@@ -31,8 +31,12 @@ export interface ReportFacts {
   /** of exclusive claims on the move, as all routers have been told; those that are waited for longest first */
   readonly levels: readonly IpNodeLevel[];
   readonly observedClaims?: string;
-  /** addresses whose release this node has answered by letting go of them */
+  /** names of claims that were released and are still there */
   readonly released: readonly string[];
+  /** grows with every change of an exclusive claim that this node has a part in */
+  readonly moves: number;
+  /** all that was decided is out: `observedClaims` answers for what is known now */
+  readonly isCurrent: boolean;
 }
 
 const MOST_SESSIONS = 256;

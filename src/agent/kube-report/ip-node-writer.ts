@@ -174,7 +174,10 @@ export class IpNodeWriter {
     if (found === undefined) return undefined;
     const nowText = `${new Date(clock.wallTimeMs()).toISOString().slice(0, 19)}Z`;
     const before: IpNodeStatus = this.#written?.status ?? {};
-    return { status: ipNodeStatus(found, before, nowText), released: found.released };
+    const status = ipNodeStatus(found, before, nowText);
+    // what is still on its way answers nothing yet; the agent tells when it is out
+    const { released, moves } = found.isCurrent ? found : (this.#written ?? NOTHING_ANSWERED);
+    return { status, released, moves };
   }
 
   /** one after the other; what fails is done anew from the beginning, which is a look */
@@ -206,6 +209,7 @@ export class IpNodeWriter {
 }
 
 const WARN_AFTER = 3;
+const NOTHING_ANSWERED = { released: [], moves: 0 };
 
 function expectApiError(error: unknown): Error {
   if (error instanceof ApiError || error instanceof ApiUnreachable) return error;

@@ -36,6 +36,7 @@ export function reportFacts(
   const { announced } = agent;
   const { released, placed } = claimSummary(agent.documents);
   const refused = exceptions(refusedBy(agent.decided), draining !== undefined);
+  const unsettled = levels.take(placed, announced.levels, nowMs);
   return {
     joined: { isOpen: joined.state === 'open', sentence: joined.sentence, since: joined.since },
     ...(draining === undefined ? {} : { draining }),
@@ -44,11 +45,13 @@ export function reportFacts(
     announced: announced.routes,
     refused,
     refusedCount: refused.length,
-    levels: levels.take(placed, announced.levels, nowMs),
+    levels: unsettled,
     ...(announced.observedClaims === undefined
       ? {}
       : { observedClaims: String(announced.observedClaims) }),
     released,
+    moves: levels.revision,
+    isCurrent: announced.isCurrent,
   };
 }
 

@@ -16,13 +16,16 @@ export type Urgency = 'none' | 'count' | 'fact' | 'release' | 'move';
 
 export interface Written {
   readonly status: IpNodeStatus;
-  /** addresses whose release has been answered with it */
+  /** claims whose release is answered by its `observedClaims` */
   readonly released: readonly string[];
+  /** the change of its exclusive claims that is answered by its `observedClaims` */
+  readonly moves: number;
 }
 
 export function urgencyOf(before: Written | undefined, now: Written): Urgency {
   if (before === undefined) return 'move';
   if (!isEqual(before.status.levels ?? [], now.status.levels ?? [])) return 'move';
+  if (before.moves !== now.moves) return 'move';
   // its exclusive claims are to be elsewhere before it goes
   if (before.status.draining === undefined && now.status.draining !== undefined) return 'move';
   const answered = new Set(before.released);

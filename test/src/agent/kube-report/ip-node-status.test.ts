@@ -32,6 +32,8 @@ function facts(over: Partial<ReportFacts> = {}): ReportFacts {
     refusedCount: 0,
     levels: [],
     released: [],
+    moves: 0,
+    isCurrent: true,
     ...over,
   };
 }

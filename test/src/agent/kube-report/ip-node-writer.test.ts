@@ -19,6 +19,8 @@ const FACTS: ReportFacts = {
   refusedCount: 0,
   levels: [],
   released: [],
+  moves: 0,
+  isCurrent: true,
 };
 
 class Scene {
@@ -105,6 +107,18 @@ describe('the writer of an IPNode', () => {
     expect(scene.writes).to.equal(3);
     await pass(scene.clock, 500);
     expect(scene.writes).to.equal(4);
+    expect(scene.found?.status.observedClaims).to.equal('99');
+  });
+
+  it('an answer waits until what was decided is out', async () => {
+    const scene = new Scene();
+    await pass(scene.clock, 10_000);
+    scene.set({ released: ['192.0.2.7'], moves: 1, isCurrent: false });
+    await pass(scene.clock, 10_000);
+    expect(scene.writes).to.equal(1);
+    scene.set({ observedClaims: '99', isCurrent: true });
+    await pass(scene.clock, 300);
+    expect(scene.writes).to.equal(2);
     expect(scene.found?.status.observedClaims).to.equal('99');
   });
 

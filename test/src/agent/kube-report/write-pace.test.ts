@@ -8,15 +8,16 @@ const STATUS: IpNodeStatus = {
   observedClaims: '7',
   sessions: [{ peer: 'tor', address: '192.0.2.1', state: 'Established', routesReceived: 1 }],
 };
-const written = { status: STATUS, released: ['192.0.2.7'] };
+const written = { status: STATUS, released: ['192.0.2.7'], moves: 1 };
 const urgency = (over: Partial<IpNodeStatus>, released = written.released) =>
-  urgencyOf(written, { status: { ...STATUS, ...over }, released });
+  urgencyOf(written, { status: { ...STATUS, ...over }, released, moves: 1 });
 
 describe('how urgent a write of the IPNode is', () => {
   it('the first, and an answer to a move, are the most urgent', () => {
     expect(urgencyOf(undefined, written)).to.equal('move');
     expect(urgency({ levels: [{ address: '192.0.2.7', level: 1 }] })).to.equal('move');
     expect(urgency({ draining: { reason: 'SIGTERM', since: '' } })).to.equal('move');
+    expect(urgencyOf(written, { ...written, moves: 2 })).to.equal('move');
   });
 
   it('the answer to a release is awaited; one that was given is not given again', () => {
