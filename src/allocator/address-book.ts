@@ -13,11 +13,11 @@ import { PoolSpans, spanSize, spansOf } from './pool-spans.ts';
 
 /**
  * Why an address is not free. `claim`: there is an IPClaim, released ones too. `writing`: this process is about to write one.
- * `external-ip`: a Service lists it in spec.externalIPs. `ingress`: a Service has it in its status.
+ * `external-ip`: a Service lists it in spec.externalIPs. `ingress`: a Service has it in its status. `node`: a Node says that it is its own.
  */
 export interface Holder {
-  readonly kind: 'claim' | 'writing' | 'external-ip' | 'ingress';
-  /** `namespace/name`; of a claim its own name */
+  readonly kind: 'claim' | 'writing' | 'external-ip' | 'ingress' | 'node';
+  /** `namespace/name`; of a claim and a node its own name */
   readonly by: string;
 }
 

@@ -85,6 +85,10 @@ function unclaimed({ key, world }: Case, address: Address, occasion: Occasion): 
     const message = `${text} is being given to Service ${holder.by}`;
     return { kind: 'waiting', reason: 'AddressTaken', message, address };
   }
+  if (holder.kind === 'node') {
+    const why = `${text} is an address of node ${holder.by}, whose own traffic a route to it would take; ask for another address`;
+    return refused('AddressTaken', why, address);
+  }
   const where = holder.kind === 'ingress' ? 'status' : 'spec.externalIPs';
   const message = `${text} is in ${where} of Service ${holder.by}; ask for another address`;
   return refused('AddressTaken', message, address);

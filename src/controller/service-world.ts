@@ -3,7 +3,7 @@
  * have to be looked at again; it decides nothing and writes nothing.
  */
 
-import { type Address, addressEquals, type Family } from 'bgp-ts';
+import { type Address, addressEquals, type Family, parseAddress } from 'bgp-ts';
 import { AddressBook, type Holder } from '../allocator/address-book.ts';
 import { ClaimIndex } from '../allocator/claim-index.ts';
 import type { ClaimRecord } from '../allocator/claim-record.ts';
@@ -12,6 +12,7 @@ import { ALLOCATED_CONDITION, type World } from '../allocator/decision.ts';
 import { type PoolChoice, poolChoice } from '../allocator/pool-choice.ts';
 import { externalAddresses } from '../allocator/service-request.ts';
 import { Waiting, type Wish } from '../allocator/waiting.ts';
+import type { ClusterNode } from '../model/cluster-node.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpPool } from '../model/ip-pool.ts';
 import { ANNOTATION } from '../model/names.ts';
@@ -68,10 +69,11 @@ export class ServiceWorld {
    * there or not, and after them the oldest first.
    */
   start(): void {
-    const { services, endpointSlices, claims, pools } = this.#caches;
+    const { services, endpointSlices, claims, pools, nodes } = this.#caches;
     for (const slice of endpointSlices.items.values()) this.#endpoints.change(slice, undefined);
     for (const document of claims.items.values()) this.#putClaim(document);
-    for (const service of services.items.values()) this.#reserve(service, undefined);
+    for (const service of services.items.values()) this.#reserve(reserved(service), []);
+    for (const node of nodes.items.values()) this.#reserve(ownOf(node), []);
     this.#setPools(pools.items.values());
     this.#subscribe();
     this.#allDue();
@@ -162,6 +164,10 @@ export class ServiceWorld {
     this.#ends.push(
       caches.subscribe('services', (key, now, before) => this.#serviceChanged(key, now, before)),
       caches.subscribe('claims', (_, now, before) => this.#claimChanged(now, before)),
+      caches.subscribe('nodes', (_, now, before) => {
+        const isSame = now?.addresses.join() === before?.addresses.join();
+        if (!isSame) this.#reserve(ownOf(now), ownOf(before));
+      }),
       caches.subscribe('endpointSlices', (_, now, before) => {
         for (const key of this.#endpoints.change(now, before)) {
           if (this.claims.ofService(key).length > 0) this.#listener.due(key);
@@ -212,17 +218,15 @@ export class ServiceWorld {
     const written = this.#written.get(key);
     if (written !== undefined && this.service(key) !== written) this.#written.delete(key);
     if (before !== undefined && before.uid !== now?.uid) this.gone.add(before.uid);
-    this.#reserve(now, before);
+    this.#reserve(now && reserved(now), before && reserved(before));
     const isOfInterest = [now, before].some((each) => each !== undefined && this.#concerns(each));
     if (isOfInterest || this.claims.ofService(key).length > 0) this.#listener.due(key);
     // who could not share with it perhaps can now
     for (const claim of this.claims.ofService(key)) this.#touched(claim.address);
   }
 
-  /** what a Service lists, or has in its status, is nobody else's */
-  #reserve(now: Service | undefined, before: Service | undefined): void {
-    const was = before === undefined ? [] : reserved(before);
-    const is = now === undefined ? [] : reserved(now);
+  /** what a Service lists, or has in its status, is nobody else's; nor is what a node has */
+  #reserve(is: readonly Reserved[] = [], was: readonly Reserved[] = []): void {
     for (const { address, holder } of is) this.book.take(address, holder);
     for (const { address, holder } of was) {
       const isStill = is.some(
@@ -299,7 +303,21 @@ export class ServiceWorld {
   }
 }
 
-function reserved(service: Service): readonly { address: Address; holder: Holder }[] {
+interface Reserved {
+  readonly address: Address;
+  readonly holder: Holder;
+}
+
+/** a route to it would take the node's own traffic, API and kubelet included */
+function ownOf(node: ClusterNode | undefined): readonly Reserved[] {
+  return (node?.addresses ?? []).flatMap((text) => {
+    const address = parseAddress(text);
+    const holder = { kind: 'node', by: node?.name ?? '' } as const;
+    return address === undefined ? [] : [{ address, holder }];
+  });
+}
+
+function reserved(service: Service): readonly Reserved[] {
   const by = serviceKey(service);
   const listed = externalAddresses(service).map((address) => ({
     address,

@@ -62,6 +62,15 @@ describe('externalIPs', () => {
     }
   });
 
+  it('never announces nor gives out what is an address of a node, and says whose (SEEDS H25)', () => {
+    const world = new AllocatorWorld(OPEN);
+    world.book.take(address('192.0.2.0'), { kind: 'node', by: 'n1' });
+    world.apply(plainService('a/manual', byHand('192.0.2.0')));
+    expect(world.claimsOf('a/manual')).to.deep.equal([]);
+    expect(world.decide('a/manual').warnings.join()).to.include('is an address of node n1');
+    expect(world.apply(service('a/web'))).to.deep.equal(['192.0.2.1']);
+  });
+
   it('announces them only from pools that allow it, and says so', () => {
     const world = new AllocatorWorld(CLOSED);
     world.apply(plainService('a/b', byHand('192.0.2.3')));
