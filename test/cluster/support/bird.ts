@@ -38,6 +38,8 @@ export interface BirdRoute {
   readonly prefix: string;
   /** the neighbour that announced it */
   readonly from: string;
+  /** when this path last changed, in BIRD's words */
+  readonly since: string;
   readonly isBest: boolean;
   readonly nextHop: string;
   readonly med?: number;
@@ -190,22 +192,22 @@ export function parseRoutes(lines: readonly string[]): BirdRoute[] {
   const routes: BirdRoute[] = [];
   let prefix = '';
   for (const block of text.split(/^(?=\S+ +\w+ \[| +\w+ \[)/m)) {
-    const header = /^(\S*) +\w+ \[\S+ [^\]]*? from ([^\]]+)\](.*)/.exec(block);
+    const header = /^(\S*) +\w+ \[\S+ ([^\]]*?) from ([^\]]+)\]/.exec(block);
     if (header === null) continue;
-    prefix = header[1] === '' ? prefix : (header[1] ?? '');
-    routes.push(parseRoute(prefix, header[2] ?? '', block));
+    const [, first = '', since = '', from = ''] = header;
+    prefix = first === '' ? prefix : first;
+    routes.push(parseRoute({ prefix, since, from }, block));
   }
   return routes;
 }
 
-function parseRoute(prefix: string, from: string, block: string): BirdRoute {
+function parseRoute(head: Pick<BirdRoute, 'prefix' | 'since' | 'from'>, block: string): BirdRoute {
   const attribute = (name: string) => new RegExp(`BGP\\.${name}: (.*)`).exec(block)?.[1];
   const [med, localPref] = [attribute('med'), attribute('local_pref')];
   const [firstLine = ''] = block.split('\n');
   const communities = [...(attribute('community') ?? '').matchAll(/\((\d+), ?(\d+)\)/g)];
   return {
-    prefix,
-    from,
+    ...head,
     isBest: / \* /.test(firstLine),
     nextHop: attribute('next_hop') ?? '',
     ...(med === undefined ? {} : { med: Number(med) }),

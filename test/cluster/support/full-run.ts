@@ -1,0 +1,191 @@
+/**
+ * Herald as deploy/base runs it: controllers and agents as processes of their own, each with the token that its pod would have, and BIRD as
+ * the router of all nodes. What a path is worth is read from BIRD's table: the length of its AS path is the level of preference.
+ */
+
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { NAMESPACE } from '../../../src/model/names.ts';
+import { nowMs } from '../../standalone/support/monotonic.ts';
+import { type PollOptions, untilValue } from '../../support/poll.ts';
+import { type AgentRun, startAgent } from './agent-run.ts';
+import { type BirdRouter, startBird } from './bird.ts';
+import { type Cluster, type ClusterOptions, startCluster } from './cluster.ts';
+import { type HeraldRun, startHerald } from './herald-run.ts';
+import { loopbackPeer, nodeSource } from './loopback.ts';
+
+const BASE = join(import.meta.dirname, '../../../deploy/base');
+/** other programs may have the machine too */
+export const PATIENT: PollOptions = { timeoutMs: 60_000 };
+
+export interface Path {
+  readonly node: string;
+  /** of the AS path: 1 is the holder, each step down adds 3 */
+  readonly length: number;
+  readonly since: string;
+}
+
+export interface Sample {
+  readonly atMs: number;
+  /** by address */
+  readonly paths: ReadonlyMap<string, readonly Path[]>;
+}
+
+export class FullRun {
+  readonly cluster: Cluster;
+  readonly bird: BirdRouter;
+  readonly nodes: readonly string[];
+  readonly agents = new Map<string, AgentRun>();
+  readonly controllers = new Map<string, HeraldRun>();
+
+  constructor(cluster: Cluster, bird: BirdRouter, nodes: readonly string[]) {
+    this.cluster = cluster;
+    this.bird = bird;
+    this.nodes = nodes;
+  }
+
+  /** deploy/base, the Nodes and a peer for all of them. */
+  static async start(nodes: readonly string[], options: ClusterOptions = {}): Promise<FullRun> {
+    const cluster = await startCluster(options);
+    await cluster.installCrds();
+    await cluster.applyKustomization(BASE);
+    const bird = await startBird({ folder: cluster.folder });
+    const run = new FullRun(cluster, bird, nodes);
+    await run.furnish();
+    return run;
+  }
+
+  async furnish(): Promise<void> {
+    for (const node of this.nodes) await this.cluster.addNode(node);
+    await this.cluster.applyObjects(loopbackPeer('bird', this.bird, this.nodes));
+  }
+
+  async agent(node: string, flags: readonly string[] = []): Promise<AgentRun> {
+    const run = await startAgent({ cluster: this.cluster, node, flags });
+    this.agents.set(node, run);
+    return run;
+  }
+
+  async controller(name: string, flags: readonly string[] = []): Promise<HeraldRun> {
+    const { cluster } = this;
+    const kubeconfig = await cluster.serviceAccountKubeconfig(NAMESPACE, 'herald-controller');
+    const args = ['controller', `--identity=${name}`, '--metrics-address=off', ...flags];
+    const run = startHerald(args, { name, folder: cluster.folder, kubeconfig });
+    this.controllers.set(name, run);
+    return run;
+  }
+
+  /** Paths by address. */
+  async paths(): Promise<Map<string, Path[]>> {
+    const found = new Map<string, Path[]>();
+    for (const { prefix, from, asPath, since } of await this.bird.routes()) {
+      const [address = ''] = prefix.split('/');
+      const node = this.nodes.find((_, index) => nodeSource(index) === from) ?? from;
+      const path = { node, length: asPath.trim().split(/\s+/).length, since };
+      found.set(address, [...(found.get(address) ?? []), path]);
+    }
+    return found;
+  }
+
+  /** `a b`: who announces it at its full preference */
+  async holders(address: string): Promise<string> {
+    const paths = (await this.paths()).get(address) ?? [];
+    return paths
+      .filter(({ length }) => length === 1)
+      .map(({ node }) => node)
+      .sort()
+      .join(' ');
+  }
+
+  /** Until exactly these nodes announce it; none: until nobody does. */
+  async heldBy(address: string, nodes: string, options: PollOptions = PATIENT): Promise<void> {
+    await untilValue(
+      `${address} is announced by: ${nodes}`,
+      () => this.holders(address),
+      (found) => found === nodes,
+      options,
+    );
+  }
+
+  /** Until exactly these addresses have a path. */
+  async routed(addresses: readonly string[], options: PollOptions = PATIENT): Promise<void> {
+    const wanted = addresses.toSorted().join(' ');
+    await untilValue(
+      `routes to ${wanted}`,
+      async () => [...(await this.paths()).keys()].toSorted().join(' '),
+      (found) => found === wanted,
+      options,
+    );
+  }
+
+  sample(): Sampler {
+    return new Sampler(() => this.paths());
+  }
+
+  async endProcesses(): Promise<void> {
+    const all = [...this.agents.values(), ...this.controllers.values()];
+    this.agents.clear();
+    this.controllers.clear();
+    for (const each of all) each.thaw();
+    await Promise.all(all.map((each) => each.kill()));
+  }
+
+  /** What they said, where a test has failed. */
+  logs(): string {
+    const all = [...this.agents.values(), ...this.controllers.values()];
+    return all.map((each) => `--- ${each.name}\n${each.log().slice(-3000)}`).join('\n');
+  }
+
+  async stop(): Promise<void> {
+    await this.endProcesses();
+    await this.bird.kill();
+    await this.cluster.stop();
+  }
+}
+
+/** Looks at the router's table every 15 ms until it is stopped. */
+export class Sampler {
+  readonly samples: Sample[] = [];
+  readonly #look: () => Promise<Sample['paths']>;
+  #isStopped = false;
+  readonly #done: Promise<void>;
+
+  constructor(look: () => Promise<Sample['paths']>) {
+    this.#look = look;
+    this.#done = this.#run();
+  }
+
+  async stop(): Promise<readonly Sample[]> {
+    this.#isStopped = true;
+    await this.#done;
+    return this.samples;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopped) {
+      this.samples.push({ atMs: nowMs(), paths: await this.#look() });
+      await delay(15);
+    }
+  }
+}
+
+/** Addresses that at some moment had two paths of the same preference; exclusive ones never may. */
+export function equalAt(samples: readonly Sample[]): string[] {
+  return found(samples, (paths) => new Set(paths.map(({ length }) => length)).size < paths.length);
+}
+
+/** Those of `addresses` that at some moment nobody announced. */
+export function absentAt(samples: readonly Sample[], addresses: readonly string[]): string[] {
+  const isAbsent = ({ paths }: Sample, address: string) => (paths.get(address) ?? []).length === 0;
+  return addresses.filter((address) => samples.some((sample) => isAbsent(sample, address)));
+}
+
+function found(samples: readonly Sample[], isWrong: (paths: readonly Path[]) => boolean): string[] {
+  const wrong = new Set<string>();
+  for (const { paths } of samples) {
+    for (const [address, each] of paths) {
+      if (isWrong(each)) wrong.add(`${address}: ${JSON.stringify(each)}`);
+    }
+  }
+  return [...wrong];
+}
