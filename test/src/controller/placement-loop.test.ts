@@ -407,7 +407,8 @@ describe('PlacementLoop', () => {
     await bed.run(120);
     expect(bed.writes().length, 'one status each').to.equal(5);
     expect(bed.status(0)).to.deep.include({ phase: 'Pending' });
-    expect(controller.events.some(({ reason }) => reason === 'NoEligibleNode')).to.equal(true);
+    const told = controller.events.filter(({ reason }) => reason === 'NoEligibleNode').length;
+    expect(told, 'looks at the claims in two minutes').to.be.within(5, 30);
     bed.agent('a').isSilent = false;
     await bed.run(12);
     expect(bed.loads()).to.deep.equal([5]);
@@ -455,6 +456,19 @@ describe('PlacementLoop', () => {
     expect(bed.node(0)).to.equal(undefined);
   });
 
+  it('lets all announce a claim that became exclusive until its holder does', async () => {
+    const anycast = { mode: 'anycast', nodeFilter: 'fair', prependStep: 3 };
+    await three(1, exclusivePool('p', { placement: anycast }));
+    bed.isAnswering = false;
+    bed.api.put(IP_POOLS, { ...exclusivePool('p'), metadata: { name: 'p', generation: 2 } });
+    await bed.run(4);
+    const label = nodeLabel(String(bed.node(0)));
+    expect(bed.labels(0)).to.deep.equal({ [ANYCAST_LABEL]: '', [label]: '0' });
+    bed.isAnswering = true;
+    await bed.run(3);
+    expect(bed.labels(0)).to.deep.equal({ [label]: '0' });
+  });
+
   it('obeys a person who sets spec.node, and leaves released claims alone', async () => {
     await three(2);
     const target = ['a', 'b', 'c'].find((name) => name !== bed.node(0) && name !== bed.node(1));
@@ -472,6 +486,23 @@ describe('PlacementLoop', () => {
     await bed.run(8);
     expect(bed.labels(0)).to.deep.equal({ [nodeLabel(String(target))]: '0' });
     expect(bed.labels(1)).to.deep.equal(released);
+  });
+
+  it('writes nothing over what it has not seen', async () => {
+    await three(0);
+    let isFirst = true;
+    bed.api.fault = ({ verb, resource }) => {
+      if (verb !== 'patch' || resource !== IP_CLAIMS || !isFirst) return undefined;
+      isFirst = false;
+      // another one is faster, while our write is on its way
+      bed.api.put(IP_CLAIMS, claimBody(claimName(0), { node: 'c' }, { [nodeLabel('c')]: '0' }));
+      return undefined;
+    };
+    bed.claim(0);
+    await bed.run(5);
+    expect(isFirst).to.equal(false);
+    expect(bed.labels(0)).to.deep.equal({ [nodeLabel('c')]: '0' });
+    expect(bed.node(0)).to.equal('c');
   });
 
   it('gets there through conflicts, failures and lost answers', async () => {
