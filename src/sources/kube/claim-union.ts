@@ -68,11 +68,8 @@ export class ClaimUnion<T extends VersionedClaim> {
     const before = side.claims.get(name);
     side.active += Number(claim.isActive) - Number(before?.isActive ?? false);
     side.claims.set(name, claim);
-    const stands = this.#items.get(name);
-    // whoever was told that everything up to there is done counts on it: older news of a watch that lags opens nothing unasked
-    const isLate = version <= this.#reported && claim.isActive && stands?.isActive !== true;
-    if (isLate) this.#words.set(name, { kind: 'unsure', version: this.#reported, claim: stands });
-    else if (this.#words.get(name)?.kind === 'unsure') this.#words.delete(name);
+    const word = this.#words.get(name);
+    if (word?.kind === 'unsure' && version >= word.version) this.#words.delete(name);
     this.#settle(name);
     this.progress(filter, version);
   }
@@ -84,9 +81,12 @@ export class ClaimUnion<T extends VersionedClaim> {
     side.active -= Number(before?.isActive ?? false);
     side.claims.delete(name);
     const stands = this.#items.get(name);
-    const isElsewhere = this.#newest(name) !== undefined;
-    const isNews = (this.#words.get(name)?.version ?? 0n) < version;
-    if (stands?.isActive === true && !isElsewhere && isNews) {
+    const newest = this.#newest(name);
+    // an older form in the other watch is no news of what it is now
+    const isOpen =
+      stands !== undefined &&
+      (newest === undefined ? stands.isActive : newest.version < stands.version);
+    if (isOpen && (this.#words.get(name)?.version ?? 0n) < version) {
       this.#words.set(name, { kind: 'unsure', version, claim: stands });
     }
     this.#settle(name);
@@ -175,14 +175,27 @@ export class ClaimUnion<T extends VersionedClaim> {
   #standing(name: string): T | undefined {
     const newest = this.#newest(name);
     const word = this.#words.get(name);
-    if (word === undefined) return newest;
-    if (this.#passed >= word.version) {
+    if (word === undefined || this.#passed >= word.version) {
       this.#words.delete(name);
-      return newest;
+      return this.#unlessLate(name, newest);
     }
     if (word.kind === 'unsure') return word.claim;
-    if (newest !== undefined && newest.version > word.version) return newest;
+    if (newest !== undefined && newest.version > word.version)
+      return this.#unlessLate(name, newest);
     return word.kind === 'found' ? word.claim : undefined;
+  }
+
+  /** Whoever was told that everything up to there is done counts on it: older news of a watch that lags opens nothing unasked. */
+  #unlessLate(name: string, newest: T | undefined): T | undefined {
+    const stands = this.#items.get(name);
+    if (newest === undefined || !newest.isActive || stands?.isActive === true) return newest;
+    const isLagging = CLAIM_FILTERS.some((filter) => {
+      const { claims, version } = this.#sides[filter];
+      return claims.get(name) === newest && version < this.#reported;
+    });
+    if (newest.version > this.#reported || !isLagging) return newest;
+    this.#words.set(name, { kind: 'unsure', version: this.#reported, claim: stands });
+    return stands;
   }
 
   /** of the forms that the watches have */
