@@ -10,6 +10,9 @@ import { kubernetesVersion } from '../../../tools/kubernetes/version.ts';
 import { type BenchOptions, benchOptions, type RowName, UsageError, usage } from './options.ts';
 import { type ClusterReport, printed, type Row, withTable } from './report.ts';
 import { measureBurst } from './rows/burst.ts';
+import { measureFailover } from './rows/failover.ts';
+import { measureFiltered } from './rows/filtered.ts';
+import { measureProxy } from './rows/proxy.ts';
 import { measureScheduler } from './rows/scheduler.ts';
 import { measureSingle } from './rows/single.ts';
 import { measureWaiting } from './rows/waiting.ts';
@@ -22,10 +25,13 @@ const say = (line: string): void => {
 
 type Measure = (options: BenchOptions) => Promise<readonly Row[]>;
 
-const MEASURES: Readonly<Partial<Record<RowName, Measure>>> = {
+const MEASURES: Readonly<Record<RowName, Measure>> = {
   single: (options) => onStage(options, say, measureSingle),
+  proxy: (options) => onStage(options, say, measureProxy),
   burst: (options) => onStage(options, say, measureBurst),
   waiting: (options) => onStage(options, say, measureWaiting),
+  filtered: (options) => measureFiltered(options, say),
+  failover: (options) => measureFailover(options, say),
   scheduler: async ({ sizes }) => measureScheduler(sizes),
 };
 /** these are about Herald's own parts */
@@ -37,7 +43,7 @@ async function bench(options: BenchOptions): Promise<number> {
   for (const name of options.rows) {
     if (options.balancer !== undefined && HERALD_ONLY.includes(name)) continue;
     say(`row ${name}`);
-    rows.push(...((await MEASURES[name]?.(options)) ?? []));
+    rows.push(...(await MEASURES[name](options)));
   }
   const report: ClusterReport = {
     date: new Date().toISOString(),

@@ -60,7 +60,7 @@ export async function deleteServices({ cluster, namespace }: Stage): Promise<voi
 }
 
 /** Each client has connections of its own and asks one thing at a time. */
-async function byClients(
+export async function byClients(
   { cluster }: Stage,
   howMany: number,
   services: readonly string[],

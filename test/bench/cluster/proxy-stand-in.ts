@@ -1,0 +1,100 @@
+/**
+ * Something that behaves like kube-proxy of Kubernetes 1.34 as far as Herald can see it: it learns of addresses from the status of Services, writes
+ * its rules at most once a second, takes its time for that, and tells at /healthz when rules of a family were last written. Instead of
+ * rules it keeps the moment from which each address could have been served.
+ */
+
+import { randomInt } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import { nowMs } from '../../standalone/support/monotonic.ts';
+import type { ServiceFeed } from './service-feed.ts';
+
+/** kube-proxy's --iptables-min-sync-period */
+const PERIOD_MS = 1000;
+/** what one writing of rules takes */
+const WRITING_MS = [5, 60] as const;
+
+export class ProxyStandIn {
+  readonly #server: Server;
+  /** addresses → since when their rules stand */
+  readonly #served = new Map<string, number>();
+  readonly #wanted = new Set<string>();
+  #lastStartMs = 0;
+  #writtenAt = new Date();
+  #timer: NodeJS.Timeout | undefined;
+  #isWriting = false;
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  static async start(feed: ServiceFeed): Promise<ProxyStandIn> {
+    const server = createServer();
+    const proxy = new ProxyStandIn(server);
+    server.on('request', (_request, response) => {
+      response.setHeader('content-type', 'application/json');
+      response.end(proxy.#health());
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    feed.onServed((_name, { address }) => proxy.#want(address));
+    return proxy;
+  }
+
+  get url(): string {
+    const local = this.#server.address();
+    if (local === null || typeof local === 'string') throw new Error('no port');
+    return `http://127.0.0.1:${local.port}/healthz`;
+  }
+
+  /** since when a packet to this address would have been served */
+  servedSince(address: string): number | undefined {
+    return this.#served.get(address);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+
+  #health(): string {
+    const now = new Date().toISOString();
+    const lastUpdated = this.#writtenAt.toISOString();
+    return JSON.stringify({
+      lastUpdated: now,
+      currentTime: now,
+      nodeEligible: true,
+      status: { IPv4: { lastUpdated, healthy: true } },
+    });
+  }
+
+  #want(address: string): void {
+    this.#wanted.add(address);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#timer !== undefined || this.#isWriting) return;
+    const waitMs = Math.max(0, this.#lastStartMs + PERIOD_MS - nowMs());
+    this.#timer = setTimeout(() => this.#write(), waitMs);
+  }
+
+  /** What is wanted when it begins is written when it ends. */
+  #write(): void {
+    this.#timer = undefined;
+    this.#isWriting = true;
+    this.#lastStartMs = nowMs();
+    const taken = [...this.#wanted];
+    this.#wanted.clear();
+    setTimeout(
+      () => {
+        const atMs = nowMs();
+        for (const address of taken) this.#served.set(address, atMs);
+        this.#writtenAt = new Date();
+        this.#isWriting = false;
+        if (this.#wanted.size > 0) this.#schedule();
+      },
+      randomInt(...WRITING_MS),
+    );
+  }
+}

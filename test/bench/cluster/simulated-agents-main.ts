@@ -1,0 +1,25 @@
+/**
+ * Plays many agents in one process, as the API server sees them: of each its two filtered watches of claims (anycast, and its own label), its Lease
+ * every 5 s, and its IPNode, which answers for claims that are new to it. No routers, no routes. Many watches share a connection (HTTP/2),
+ * which real agents on machines of their own do not: the API server saves TLS sessions, not watches.
+ *
+ *   node … simulated-agents-main.ts KUBECONFIG NAME,NAME,…
+ *
+ * Reads lines: `silence NAME,NAME` ends the Lease of these. Writes `ready` when all watches are open, and for each silence `silent MS` with the
+ * moment of their last renewal on the monotonic clock.
+ */
+
+import { createInterface } from 'node:readline';
+import { SimulatedAgents } from './simulated-agents.ts';
+
+const [, , kubeconfig = '', list = ''] = process.argv;
+const agents = new SimulatedAgents(kubeconfig, list.split(','));
+await agents.start();
+process.stdout.write('ready\n');
+const input = createInterface({ input: process.stdin });
+input.on('line', (line) => {
+  const [verb = '', names = ''] = line.split(' ');
+  if (verb === 'silence') process.stdout.write(`silent ${agents.silence(names.split(','))}\n`);
+});
+// whoever started it is gone
+input.on('close', () => process.exit(0));
