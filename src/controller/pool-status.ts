@@ -1,6 +1,6 @@
 /**
- * Writes the status of pools, and flags claims that a pool has left behind. Gathered for a second and written only where something has
- * changed: every agent hears of it.
+ * Writes the status of pools, and flags claims that a pool has left behind. Every agent hears of it, so it is written only where something
+ * has changed, and after a second without further change: while thousands of addresses are given out, once a minute.
  */
 
 import type { Timer } from 'bgp-ts';
@@ -18,7 +18,8 @@ import { Pace } from './pace.ts';
 import { poolStatus } from './pool-conditions.ts';
 import type { ServiceWorld } from './service-world.ts';
 
-const DEBOUNCE_MS = 1000;
+const QUIET_MS = 1000;
+const LONGEST_WAIT_MS = 60_000;
 const IN_POOL = 'InPool';
 /** a pool with thousands of claims may go; every agent hears of each flag */
 const FLAGS_PER_SECOND = 20;
@@ -31,6 +32,8 @@ export class PoolStatusLoop {
   readonly #pace: Pace;
   readonly #ends: (() => void)[] = [];
   #timer: Timer | undefined;
+  /** the first and the last of what is to be told */
+  #touched: { readonly firstMs: number; readonly lastMs: number } | undefined;
   /** claims by the pool that they were made from and that does not hold them */
   #outside: ReadonlyMap<string, readonly ClaimRecord[]> = new Map();
 
@@ -57,11 +60,23 @@ export class PoolStatusLoop {
 
   /** how full pools are may have changed */
   readonly touched = (): void => {
-    this.#timer ??= this.#context.clock.startTimer(DEBOUNCE_MS, () => this.#look());
+    const { clock } = this.#context;
+    const lastMs = clock.now();
+    this.#touched = { firstMs: this.#touched?.firstMs ?? lastMs, lastMs };
+    this.#timer ??= clock.startTimer(QUIET_MS, () => this.#due());
   };
 
+  #due(): void {
+    const { clock } = this.#context;
+    const nowMs = clock.now();
+    const { firstMs, lastMs } = this.#touched ?? { firstMs: nowMs, lastMs: nowMs };
+    const waitMs = Math.min(lastMs + QUIET_MS, firstMs + LONGEST_WAIT_MS) - nowMs;
+    this.#timer = waitMs > 0 ? clock.startTimer(waitMs, () => this.#due()) : undefined;
+    if (waitMs <= 0) this.#look();
+  }
+
   #look(): void {
-    this.#timer = undefined;
+    this.#touched = undefined;
     this.#findOutside();
     for (const name of this.#context.caches.pools.items.keys()) this.#pools.add(name);
   }
