@@ -1,0 +1,84 @@
+import { expect } from 'chai';
+import { IP_POOLS, NAMESPACES, SERVICES } from '../../../src/sources/kube/resources.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { MemoryKubeApi } from '../../support/memory-kube-api.ts';
+import { ServiceLoopsRun } from '../../support/service-loops-run.ts';
+
+const POOL = {
+  addresses: ['198.51.100.0/24'],
+  autoAssign: true,
+  priority: 0,
+  placement: { mode: 'anycast', nodeFilter: 'fair', prependStep: 3 },
+  drain: { on: [], waitSeconds: 10 },
+  notReady: 'keep',
+};
+
+describe('the status of pools', () => {
+  let api: MemoryKubeApi;
+  let clock: ManualClock;
+  let run: ServiceLoopsRun;
+
+  beforeEach(async () => {
+    api = new MemoryKubeApi();
+    clock = new ManualClock();
+    api.put(NAMESPACES, { metadata: { name: 'a' } });
+    api.put(IP_POOLS, { metadata: { name: 'lab' }, spec: POOL });
+    run = new ServiceLoopsRun({ api, clock }).start();
+    await pass(3000);
+  });
+  afterEach(() => run.stop());
+
+  /** in steps of half a second, each with time for what it sets off */
+  async function pass(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 500) {
+      for (let turn = 0; turn < 12; turn += 1) await new Promise(setImmediate);
+      clock.advance(500);
+    }
+    for (let turn = 0; turn < 12; turn += 1) await new Promise(setImmediate);
+  }
+
+  function service(name: string): void {
+    const spec = {
+      type: 'LoadBalancer',
+      loadBalancerClass: 'herald.dev/herald',
+      ipFamilies: ['IPv4'],
+      ports: [{ port: 80, protocol: 'TCP' }],
+    };
+    api.put(SERVICES, { metadata: { namespace: 'a', name }, spec });
+  }
+
+  const used = (): unknown =>
+    JSON.parse(JSON.stringify(api.object(IP_POOLS, 'lab')?.['status'] ?? {})).used;
+
+  const writes = (): number =>
+    api.calls.filter(({ verb, resource }) => verb === 'patch' && resource.plural === 'ippools')
+      .length;
+
+  it('follows a single change within two seconds', async () => {
+    service('one');
+    await pass(2000);
+    expect(used()).to.equal(1);
+  });
+
+  it('is written once when a stream of changes has ended, since every agent hears of it', async () => {
+    const before = writes();
+    for (let index = 0; index < 60; index += 1) {
+      service(`s${index}`);
+      await pass(500);
+    }
+    expect(writes()).to.equal(before);
+    await pass(2000);
+    expect(writes()).to.equal(before + 1);
+    expect(used()).to.equal(60);
+  });
+
+  it('waits no longer than a minute for a stream that does not end', async () => {
+    const before = writes();
+    for (let index = 0; index < 130; index += 1) {
+      service(`s${index}`);
+      await pass(500);
+    }
+    expect(writes()).to.equal(before + 1);
+    expect(used()).to.be.within(115, 125);
+  });
+});
