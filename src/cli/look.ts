@@ -77,6 +77,11 @@ export async function look(
   return view.exitCode?.(status) ?? 0;
 }
 
+/** Whether an agent is behind the socket. */
+export async function isAnswering(values: { socket?: string }, world: World): Promise<boolean> {
+  return (await new ControlClient(socketPath(values, world)).status()).ok;
+}
+
 interface Screen {
   readonly columns: number;
   readonly rows: number;
@@ -91,7 +96,7 @@ function screenOf(stream: NodeJS.WritableStream): Screen | undefined {
 }
 
 /** colour on terminals only, and not where the user does not want any (no-color.org) */
-function styleOf(world: World): Style {
+export function styleOf(world: World): Style {
   const screen = screenOf(world.stdout);
   return {
     color: screen !== undefined && !world.env['NO_COLOR'],

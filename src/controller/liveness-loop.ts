@@ -6,7 +6,7 @@
 import type { Clock, Random } from 'bgp-ts';
 import type { Log } from '../log/log.ts';
 import type { IpNode } from '../model/ip-node.ts';
-import { API_VERSION } from '../model/names.ts';
+import { API_VERSION, NAMESPACE, nodeLease } from '../model/names.ts';
 import { LIVENESS_LIMITS, type Life, type LivenessLimits } from '../scheduler/liveness.ts';
 import { isConflict, isNotFound, type KubeApi } from '../sources/kube/api.ts';
 import { DONE, KeyQueue, type QueueOutcome } from '../sources/kube/key-queue.ts';
@@ -106,8 +106,15 @@ export class LivenessLoop implements LivenessView {
     const wanted = aliveCondition(life, reassignMs);
     if (wanted === undefined) return DONE;
     const standing = ipNode.status.conditions ?? [];
+    const isSilent = standing.every(({ type }) => type !== wanted.type) && !this.#hasLease(name);
+    // where there is no exclusive pool agents have no Lease, and of their life nobody knows or has to know
+    if (isSilent && life === 'dead') return DONE;
     const change = changedCondition(standing, wanted, clock.wallTimeMs());
     return change === undefined ? DONE : await this.#write(ipNode, change);
+  }
+
+  #hasLease(name: string): boolean {
+    return this.#options.caches.leases.get(`${NAMESPACE}/${nodeLease(name)}`) !== undefined;
   }
 
   /** Only this condition: the others of the list are the agent's. */
