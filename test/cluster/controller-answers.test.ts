@@ -140,7 +140,12 @@ describe('what the controller tells', () => {
       (found) => found.startsWith('False NoSession: not advertised: 3 nodes have no session'),
       { timeoutMs: 30_000 },
     );
-    expect((await eventsOf('web', namespace)).join('\n')).to.contain('Warning NoSession');
+    // it follows the condition
+    await untilValue(
+      'an event on the Service',
+      () => eventsOf('web', namespace),
+      (found) => found.some((each) => each.startsWith('Warning NoSession')),
+    );
   });
 
   it("tells a lost session with the router's own words, on the peer and on the node", async () => {
