@@ -35,7 +35,7 @@ export class FullRun {
   readonly cluster: Cluster;
   readonly bird: BirdRouter;
   readonly nodes: readonly string[];
-  readonly agents = new Map<string, AgentRun>();
+  readonly agents = new Map<string, HeraldRun>();
   readonly controllers = new Map<string, HeraldRun>();
 
   constructor(cluster: Cluster, bird: BirdRouter, nodes: readonly string[]) {
