@@ -8,6 +8,8 @@ export interface BackOff {
 }
 
 export const BACK_OFF: BackOff = { firstMs: 200, longestMs: 30_000 };
+/** of a watch: an API server that is back shall be noticed soon, and one that is away is asked little enough by a thousand agents */
+export const WATCH_BACK_OFF: BackOff = { firstMs: 200, longestMs: 10_000 };
 
 /** `failures` counts from 1; the answer lies between half of the step and the step */
 export function backOffMs(failures: number, random: Random, bounds: BackOff = BACK_OFF): number {

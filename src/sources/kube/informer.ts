@@ -22,7 +22,7 @@ import {
   type WatchEnd,
   type WatchEvent,
 } from './api.ts';
-import { backOffMs } from './back-off.ts';
+import { backOffMs, WATCH_BACK_OFF } from './back-off.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { InformerLog } from './informer-log.ts';
 import { type CacheChange, ObjectCache } from './object-cache.ts';
@@ -281,7 +281,7 @@ export class Informer<T> {
   #delayMs(error: Error): number {
     const { random } = this.#options;
     const askedMs = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
-    const delayMs = Math.max(backOffMs(this.#failures, random), askedMs);
+    const delayMs = Math.max(backOffMs(this.#failures, random, WATCH_BACK_OFF), askedMs);
     // the list of everything is what a thousand agents must not ask for in the same moment
     const isReturn = this.#hasSynced && this.#listFrom !== undefined && !isNotFound(error);
     return delayMs + (isReturn ? random.next() * RETURN_SPREAD_MS : 0);

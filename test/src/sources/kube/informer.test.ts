@@ -187,7 +187,7 @@ describe('an informer', () => {
       waitedMs = clock.nextTimerMs ?? Number.NaN;
       await advance(waitedMs);
     }
-    expect(waitedMs).to.be.within(15_000, 30_000);
+    expect(waitedMs).to.be.within(5000, 10_000);
     expect(verbs().every((verb) => verb === 'watch')).to.equal(true);
     expect(informer.get('a')).to.equal('one');
     api.fault = undefined;
