@@ -126,9 +126,9 @@ export class Agent {
     this.#saveSoon();
   }
 
-  /** All changes of IPClaims up to this resourceVersion are in the documents that were set last. */
-  setObservedClaims(resourceVersion: bigint): void {
-    this.#announced.observed(resourceVersion);
+  /** All changes of IPClaims up to this resourceVersion are in the documents that were set last; `isBehind`: so are some later ones. */
+  setObservedClaims(resourceVersion: bigint, isBehind = false): void {
+    this.#announced.observed(resourceVersion, isBehind);
     this.#notify();
   }
 

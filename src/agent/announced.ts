@@ -15,7 +15,7 @@ export interface Announced {
   readonly routes: number;
   /** resourceVersion of IPClaims up to which everything was decided on and has left; undefined: no API was heard yet */
   readonly observedClaims?: bigint;
-  /** nothing that was decided is still on its way */
+  /** nothing that was decided is still on its way, and `observedClaims` answers for all of it */
   readonly isCurrent: boolean;
 }
 
@@ -28,6 +28,7 @@ export class AnnouncedState {
   readonly #speaker: Pick<Speaker, 'status'>;
   #decided: Step | undefined;
   #written: Step | undefined;
+  #isBehind = false;
   #told: { readonly of: Step; readonly announced: Omit<Announced, 'isCurrent'> } | undefined;
 
   constructor(speaker: Pick<Speaker, 'status'>) {
@@ -40,8 +41,9 @@ export class AnnouncedState {
     this.settle();
   }
 
-  /** all changes of IPClaims up to this one are in what was decided last */
-  observed(resourceVersion: bigint): void {
+  /** all changes of IPClaims up to this one are in what was decided last; `isBehind`: so are some later ones */
+  observed(resourceVersion: bigint, isBehind: boolean): void {
+    this.#isBehind = isBehind;
     if (this.#decided === undefined) return;
     this.#decided = { ...this.#decided, observed: resourceVersion };
     this.settle();
@@ -56,7 +58,7 @@ export class AnnouncedState {
 
   get current(): Announced {
     const step = this.#written;
-    const isCurrent = step === this.#decided;
+    const isCurrent = step === this.#decided && !this.#isBehind;
     if (step === undefined) return { levels: new Map(), routes: 0, isCurrent };
     if (this.#told?.of !== step) this.#told = { of: step, announced: announcedOf(step) };
     return { ...this.#told.announced, isCurrent };

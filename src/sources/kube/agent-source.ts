@@ -30,7 +30,8 @@ export interface ClusterListener {
   setDocuments(documents: Documents, source: 'api'): void;
   setNodeFacts(node: ClusterNode | undefined): void;
   setSecrets(facts: ReadonlyMap<string, PasswordFact>): void;
-  setObservedClaims(resourceVersion: bigint): void;
+  /** `isBehind`: the documents hold newer claims than this version answers for */
+  setObservedClaims(resourceVersion: bigint, isBehind: boolean): void;
   setApiSilence(since: { readonly nowMs: number; readonly wallMs: number } | undefined): void;
 }
 
@@ -62,7 +63,7 @@ export class AgentSource {
     | undefined;
   #told: Documents | undefined;
   #toldNode: string | undefined;
-  #toldObserved: bigint | undefined;
+  #toldObserved: { readonly version: bigint; readonly isBehind: boolean } | undefined;
   #tellTimer: Timer | undefined;
   #listenTimer: Timer | undefined;
   /** the next time that telling may take */
@@ -172,9 +173,11 @@ export class AgentSource {
       if (hasOtherPeers) this.#secrets.apply(documents.peers.map(({ object }) => object));
     }
     const observed = this.#claims.observe();
-    if (observed === this.#toldObserved) return;
-    this.#toldObserved = observed;
-    agent.setObservedClaims(observed);
+    const { isBehind } = this.#claims;
+    if (observed === this.#toldObserved?.version && isBehind === this.#toldObserved.isBehind)
+      return;
+    this.#toldObserved = { version: observed, isBehind };
+    agent.setObservedClaims(observed, isBehind);
   }
 
   #takeClaims(): void {

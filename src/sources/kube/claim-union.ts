@@ -135,6 +135,12 @@ export class ClaimUnion<T extends VersionedClaim> {
     return observed;
   }
 
+  /** a watch is further than `observed`: what it has brought is not answered for yet */
+  get isBehind(): boolean {
+    const { anycast, node } = this.#sides;
+    return this.observed < later(anycast.version, node.version);
+  }
+
   /** somebody was told that `observed` is this far */
   report(version: bigint): void {
     this.#reported = later(this.#reported, version);

@@ -99,6 +99,11 @@ export class ClaimWatch {
     return observed;
   }
 
+  /** `items` holds something newer than what `observe` answers for */
+  get isBehind(): boolean {
+    return this.#union.isBehind;
+  }
+
   #informer(filter: ClaimFilter): Informer<ClaimObject> {
     const { api, clock, random, log } = this.#options;
     return new Informer<ClaimObject>({

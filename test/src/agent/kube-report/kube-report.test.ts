@@ -271,6 +271,20 @@ describe('the report of an agent', () => {
     expect(scene.status?.routes).to.equal(0);
   });
 
+  it('answers a release as soon as it may, though the other watch of claims was late', async () => {
+    const scene = new Scene();
+    scene.set([claim({ labels: { [LABEL]: '0' }, node: 'n1' })], [pool()]);
+    await pass(scene.clock, 5000);
+    const released = claim({ labels: { [LABEL]: '0' }, withdrawn: { reason: 'released' } });
+    scene.agent.setDocuments(fromApi([released], [pool()]), 'api');
+    scene.agent.setObservedClaims(BigInt(scene.told), true);
+    await pass(scene.clock, 5000);
+    expect(scene.status?.observedClaims).to.equal(String(scene.told));
+    scene.agent.setObservedClaims(BigInt(scene.told) + 7n, false);
+    await pass(scene.clock, 1500);
+    expect(scene.status?.observedClaims).to.equal(String(BigInt(scene.told) + 7n));
+  });
+
   it('a second machine with the name of this node announces nothing of the API and says why', async () => {
     const first = new Scene();
     first.place('0');
