@@ -4,7 +4,7 @@
  */
 
 import { expect } from 'chai';
-import type { KubeObject } from '../../src/sources/kube/api.ts';
+import type { KubeObject, WatchEvent } from '../../src/sources/kube/api.ts';
 import { IP_CLAIMS, inNamespace, SERVICES } from '../../src/sources/kube/resources.ts';
 import { Bench } from './support/allocation.ts';
 import { at, type Cluster } from './support/cluster.ts';
@@ -16,6 +16,26 @@ const COUNT = 200;
 function ingressOf(service: KubeObject): string | undefined {
   const address = at(service, 'status', 'loadBalancer', 'ingress', '0', 'ip');
   return typeof address === 'string' ? address : undefined;
+}
+
+/** which Service has which address, event by event */
+class Owners {
+  readonly twice: string[] = [];
+  readonly #owners = new Map<string, string>();
+
+  see(event: WatchEvent): void {
+    if (event.kind === 'bookmark') return;
+    const { name } = event.object.metadata;
+    for (const [each, owner] of this.#owners) if (owner === name) this.#owners.delete(each);
+    const address = event.kind === 'deleted' ? undefined : ingressOf(event.object);
+    if (address !== undefined) this.#own(address, name);
+  }
+
+  #own(address: string, name: string): void {
+    const other = this.#owners.get(address);
+    if (other !== undefined) this.twice.push(`${address}: ${other} and ${name}`);
+    this.#owners.set(address, name);
+  }
 }
 
 describe('two controllers that both lead', function () {
@@ -44,26 +64,17 @@ describe('two controllers that both lead', function () {
     const resource = inNamespace(SERVICES, bench.namespace);
     const { resourceVersion } = await cluster.api.list(resource);
     const ending = new AbortController();
-    const owners = new Map<string, string>();
-    const twice: string[] = [];
+    const owners = new Owners();
     void cluster.api.watch(resource, {
       signal: ending.signal,
       timeoutSeconds: 600,
       resourceVersion,
-      onEvent: (event) => {
-        if (event.kind === 'bookmark') return;
-        const { name } = event.object.metadata;
-        const address = event.kind === 'deleted' ? undefined : ingressOf(event.object);
-        for (const [each, owner] of owners) if (owner === name) owners.delete(each);
-        const other = address && owners.get(address);
-        if (other !== undefined) twice.push(`${address}: ${other} and ${name}`);
-        if (address !== undefined) owners.set(address, name);
-      },
+      onEvent: (event) => owners.see(event),
     });
     return {
       stop: () => {
         ending.abort();
-        return twice;
+        return owners.twice;
       },
     };
   }
