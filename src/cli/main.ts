@@ -28,6 +28,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['drain', async () => (await import('./drain.ts')).drainCommand],
   ['undrain', async () => (await import('./undrain.ts')).undrainCommand],
   ['import', async () => (await import('./import.ts')).importCommand],
+  ['plan', async () => (await import('./plan.ts')).planCommand],
   ['manifest', async () => (await import('./manifest.ts')).manifestCommand],
   ['demo', async () => (await import('./demo.ts')).demoCommand],
   ['announce', async () => (await import('./announce.ts')).announceCommand],
