@@ -2,6 +2,7 @@
  * Remembers decisions: with ten thousand claims, a change of one must not cost what deciding on all does. A decision counts again for the
  * same claim while everything is the same that concerns all claims (the context) and what kube-proxy says of this one. Whatever a decision
  * can change by besides (checks, interfaces, departures, time) is not remembered at all, so that there is nothing to forget.
+ * Time only goes forward: what is over stays over.
  */
 
 import type { Route } from 'bgp-ts';

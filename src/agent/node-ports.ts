@@ -37,6 +37,7 @@ export class NodePorts {
   #preferred = 0;
   /** those that are asked next are in front */
   #turn: Port[] = [];
+  #due = 0;
   #timer: Timer | undefined;
   #isStopped = false;
 
@@ -69,8 +70,10 @@ export class NodePorts {
       this.#turn.unshift(port);
     }
     this.#turn = this.#turn.filter(({ number }) => this.#ports.has(number));
-    if (fresh.length > 0) this.#tick();
-    else if (this.#ports.size === 0) this.#rest();
+    if (fresh.length > 0) {
+      this.#due = 1;
+      this.#tick();
+    } else if (this.#ports.size === 0) this.#rest();
   }
 
   stop(): void {
@@ -90,8 +93,9 @@ export class NodePorts {
     if (this.#isStopped || count === 0) return;
     const roundMs = Math.max(INTERVAL_MS, (count / PER_SECOND) * 1000);
     const stepMs = Math.max(TICK_MS, roundMs / count);
-    const share = Math.max(1, Math.round((count * stepMs) / roundMs));
-    for (let index = 0; index < share; index += 1) {
+    // what a step cannot ask in whole ports is the next one's
+    this.#due += (count * stepMs) / roundMs;
+    for (; this.#due >= 1; this.#due -= 1) {
       const port = this.#turn.shift();
       if (port === undefined) break;
       this.#turn.push(port);

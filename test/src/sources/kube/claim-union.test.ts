@@ -78,6 +78,19 @@ describe('claims of two filtered watches', () => {
     expect(union.items.get('c')?.version).to.equal(6n);
   });
 
+  it('does not fall back to an older form that the other watch still has', () => {
+    const union = new ClaimUnion();
+    union.progress('node', 4n);
+    union.report(union.observed);
+    union.put('anycast', form(3, ['anycast']));
+    union.put('node', form(5, ['node']));
+    union.remove('node', 'c', 6n);
+    expect(union.items.get('c')?.version).to.equal(5n);
+    expect([...union.questions]).to.deep.equal([['c', 6n]]);
+    union.answer('c', 6n, undefined);
+    expect(union.items.has('c')).to.equal(false);
+  });
+
   it('asks nobody about one that is withdrawn', () => {
     const union = new ClaimUnion();
     union.put('anycast', form(1, ['anycast'], { isActive: false }));

@@ -1,0 +1,275 @@
+import { expect } from 'chai';
+import {
+  type ClusterContext,
+  type ClusterMemory,
+  clusterFacts,
+  clusterJoined,
+  learnNode,
+  NO_CLUSTER_MEMORY,
+  restoreCluster,
+} from '../../../src/agent/cluster-memory.ts';
+import { desired } from '../../../src/agent/desired.ts';
+import type { ClusterFacts, View } from '../../../src/agent/view.ts';
+import type { ClusterNode } from '../../../src/model/cluster-node.ts';
+import type { Sourced } from '../../../src/model/documents.ts';
+import type { IpClaim } from '../../../src/model/ip-claim.ts';
+import { ANYCAST_LABEL, EXCLUDE_LABEL, nodeLabel } from '../../../src/model/names.ts';
+import {
+  advertisement,
+  announced,
+  check,
+  claim,
+  documents,
+  EXCLUSIVE,
+  gateOf,
+  NODE,
+  pool,
+  sourced,
+  VIP,
+  view,
+  WAIT_MS,
+} from './scenery.ts';
+
+const BOOT: ClusterContext = { nodeName: NODE, bootId: 'now', ignoresExcludeLabel: false };
+
+function node(over: Partial<ClusterNode> = {}): ClusterNode {
+  return {
+    name: NODE,
+    uid: 'u',
+    labels: {},
+    taints: [],
+    isUnschedulable: false,
+    isBeingDeleted: false,
+    ready: 'true',
+    bootId: 'now',
+    addresses: [],
+    ...over,
+  };
+}
+
+const quiet = { nowMs: 0, isAnnouncing: true };
+
+function learnt(...nodes: readonly (ClusterNode | undefined)[]): ClusterMemory {
+  return nodes.reduce(
+    (memory: ClusterMemory, each) => learnNode(memory, each, BOOT, quiet),
+    NO_CLUSTER_MEMORY,
+  );
+}
+
+describe('joined, by the Node', () => {
+  const isOpen = (...nodes: readonly (ClusterNode | undefined)[]) =>
+    clusterJoined(learnt(...nodes), BOOT).isOpen;
+
+  it('opens when it is Ready in this boot, and stays when it is not Ready any more', () => {
+    expect(isOpen()).to.equal(false);
+    expect(isOpen(node({ ready: 'false' }))).to.equal(false);
+    expect(isOpen(node())).to.equal(true);
+    expect(isOpen(node(), node({ ready: 'false' }))).to.equal(true);
+    expect(isOpen(node(), node({ ready: 'unknown' }))).to.equal(true);
+  });
+
+  it('does not count what it was in an earlier boot', () => {
+    expect(isOpen(node({ bootId: 'before' }))).to.equal(false);
+    expect(isOpen(node({ bootId: 'before' }), node({ ready: 'false' }))).to.equal(false);
+    const saved = { node: node(), readyBoot: 'before' };
+    expect(clusterJoined(restoreCluster(saved, BOOT, 0), BOOT).isOpen).to.equal(false);
+    const same = { node: node({ ready: 'unknown' }), readyBoot: 'now' };
+    expect(clusterJoined(restoreCluster(same, BOOT, 0), BOOT).isOpen).to.equal(true);
+  });
+
+  it('goes by the Node’s word where the machine does not tell its boot', () => {
+    const blind: ClusterContext = { nodeName: NODE, ignoresExcludeLabel: false };
+    const first = learnNode(NO_CLUSTER_MEMORY, node({ bootId: 'a' }), blind, quiet);
+    expect(clusterJoined(first, blind).isOpen).to.equal(true);
+    const rebooted = learnNode(first, node({ bootId: 'b', ready: 'false' }), blind, quiet);
+    expect(clusterJoined(rebooted, blind).isOpen).to.equal(false);
+  });
+
+  it('closes when it is gone, going or out of service, and opens when it is back', () => {
+    const out = [{ key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute' }];
+    expect(isOpen(node(), undefined)).to.equal(false);
+    expect(isOpen(node(), undefined, node({ ready: 'false' }))).to.equal(true);
+    expect(isOpen(node({ isBeingDeleted: true }))).to.equal(false);
+    expect(isOpen(node({ taints: out }))).to.equal(false);
+    expect(isOpen(node({ taints: out }), node())).to.equal(true);
+  });
+});
+
+function fromApi(object: IpClaim): Sourced<IpClaim> {
+  return { ...sourced(object), source: 'api' };
+}
+
+const ANYCAST = { labels: { [ANYCAST_LABEL]: '' } };
+const SERVICE = { ...ANYCAST, services: [{ namespace: 'default', name: 'web' }] };
+
+function clusterView(over: Partial<View>, facts: Partial<ClusterFacts> = {}): View {
+  const cluster = { ...clusterFacts(learnt(node()), BOOT), ...facts };
+  // the join check of files is not asked about claims of the API
+  return view({ joined: { isOpen: false, sentence: 'no join check' }, cluster, ...over });
+}
+
+describe('claims of the API', () => {
+  const of = (object: IpClaim, pools = [pool()]) => documents({ pools, claims: [fromApi(object)] });
+
+  it('wait for the Node, those of files for the join check', () => {
+    const both = documents({ claims: [fromApi(claim(ANYCAST)), claim({ at: '198.51.100.8' })] });
+    expect(announced(desired(clusterView({ documents: both })))).to.deep.equal([`tor ${VIP}`]);
+    const joined = { isOpen: true, sentence: 'x' };
+    const without = view({ joined, documents: both });
+    expect(announced(desired(without))).to.deep.equal(['tor 198.51.100.8']);
+  });
+
+  it('leave with a Node that is not Ready only where the pool says so', () => {
+    const notReady = { isReady: false };
+    const keep = clusterView({ documents: of(claim(ANYCAST)) }, notReady);
+    expect(announced(desired(keep))).to.have.length(1);
+    const strict = [pool({ notReady: 'withdraw' })];
+    const leave = clusterView({ documents: of(claim(ANYCAST), strict) }, notReady);
+    expect(announced(desired(leave))).to.deep.equal([]);
+    expect(gateOf(leave, 'joined').sentence).to.include('notReady: withdraw');
+  });
+
+  const levels = [
+    { labels: { [nodeLabel(NODE)]: '0' }, fenced: false, prepend: undefined, localPref: 200 },
+    { labels: { [nodeLabel(NODE)]: '1' }, fenced: false, prepend: 3, localPref: 150 },
+    { labels: { [nodeLabel(NODE)]: '2' }, fenced: false, prepend: 6, localPref: 100 },
+    { labels: { [nodeLabel(NODE)]: '0' }, fenced: true, prepend: 3, localPref: 150 },
+    { labels: { [nodeLabel(NODE)]: '1' }, fenced: true, prepend: 6, localPref: 100 },
+    { labels: { [ANYCAST_LABEL]: '' }, fenced: true, prepend: undefined, localPref: undefined },
+  ];
+  for (const { labels, fenced, prepend, localPref } of levels) {
+    it(`stand at the level of their label: ${JSON.stringify(labels)}${fenced ? ', fenced' : ''}`, () => {
+      const from = clusterView({
+        // the pool's own word does not move what the controller has placed
+        documents: of(claim({ labels }), [pool({ placement: { ...pool().placement } })]),
+        ...(fenced ? { fencedSinceMs: 1 } : {}),
+      });
+      const [route] = desired(from).peers[0]?.routes ?? [];
+      expect(route?.attributes.prepend).to.equal(prepend);
+      expect(route?.attributes.localPref).to.equal(localPref);
+    });
+  }
+
+  it('step down from the local preference that an advertisement has', () => {
+    const labels = { [nodeLabel(NODE)]: '1' };
+    const pools = [pool({ advertisements: [advertisement({ localPref: 400 })] })];
+    const [route] =
+      desired(clusterView({ documents: of(claim({ labels }), pools) })).peers[0]?.routes ?? [];
+    expect(route?.attributes.localPref).to.equal(350);
+  });
+
+  it('are not here without a label, whatever spec.node says', () => {
+    const lost = of(claim({ placement: EXCLUSIVE, node: NODE }));
+    expect(announced(desired(clusterView({ documents: lost })))).to.deep.equal([]);
+  });
+
+  it('ask in their checks only themselves, loopback and the node', () => {
+    const asking = (url: string) => {
+      const checks = [check('', { target: { kind: 'http', url } })];
+      const health = new Map([[VIP, { isOpen: true, sentence: 'passes' }]]);
+      const own = new Map([['x', 'eth0']]);
+      return gateOf(
+        clusterView(
+          { documents: of(claim({ ...ANYCAST, checks })), health, ownAddresses: own },
+          { addresses: ['192.0.2.5'] },
+        ),
+        'healthy',
+      ).state;
+    };
+    const good = ['127.0.0.1:80', '[::1]', 'localhost', `${VIP}:8080`, '192.0.2.5'];
+    for (const host of good) expect(asking(`http://${host}/`), host).to.equal('open');
+    const bad = ['192.0.2.6', 'example.com', '169.254.169.254', '[2001:db8::1]', '10.0.0.1:127'];
+    for (const host of bad) expect(asking(`http://${host}/`), host).to.equal('closed');
+  });
+});
+
+describe('what drains by the Node', () => {
+  const drained = (change: Partial<ClusterNode>, object: IpClaim, over = {}) => {
+    const memory = learnNode(learnt(node()), node(change), BOOT, quiet);
+    const cluster = clusterFacts(memory, BOOT);
+    const pools = [pool({ drain: { on: ['stop', 'exclude-label'], waitSeconds: 10 }, ...over })];
+    const docs = documents({ pools, claims: [fromApi(object)] });
+    const at = (nowMs: number) =>
+      gateOf(view({ nowMs, cluster, documents: docs }), 'not-draining').state;
+    return [at(1), at(WAIT_MS)];
+  };
+  const excluded = { labels: { [EXCLUDE_LABEL]: '' } };
+  const tainted = { taints: [{ key: 'gpu', effect: 'NoSchedule' }] };
+  const rows = [
+    {
+      name: 'the exclude label drains what Services have',
+      change: excluded,
+      object: claim(SERVICE),
+      is: ['draining', 'closed'],
+    },
+    {
+      name: 'the exclude label leaves alone what a person claimed',
+      change: excluded,
+      object: claim(ANYCAST),
+      is: ['open', 'open'],
+    },
+    {
+      name: 'a pool may not mind the exclude label',
+      change: excluded,
+      object: claim(SERVICE),
+      over: { ignoreExcludeLabel: true },
+      is: ['open', 'open'],
+    },
+    {
+      name: 'a taint that the pool does not name says nothing',
+      change: tainted,
+      object: claim(SERVICE),
+      is: ['open', 'open'],
+    },
+    {
+      name: 'a taint that the pool names drains',
+      change: tainted,
+      object: claim(ANYCAST),
+      over: { drain: { on: ['taint:gpu'], waitSeconds: 10 } },
+      is: ['draining', 'closed'],
+    },
+    {
+      name: 'a cordon drains where the pool says so',
+      change: { isUnschedulable: true },
+      object: claim(ANYCAST),
+      over: { drain: { on: ['cordon'], waitSeconds: 10 } },
+      is: ['draining', 'closed'],
+    },
+    {
+      name: 'a cordon says nothing otherwise',
+      change: { isUnschedulable: true },
+      object: claim(SERVICE),
+      is: ['open', 'open'],
+    },
+  ];
+  for (const { name, change, object, over, is } of rows) {
+    it(name, () => {
+      expect(drained(change, object, over)).to.deep.equal(is);
+    });
+  }
+
+  it('has no wait where nothing is announced: a restart does not bring routes back for it', () => {
+    const memory = restoreCluster({ node: node(excluded) }, BOOT, 5);
+    expect(memory.drains.get('exclude-label')?.waitMs).to.equal(0);
+    const first = learnNode(NO_CLUSTER_MEMORY, node(excluded), BOOT, {
+      nowMs: 5,
+      isAnnouncing: false,
+    });
+    expect(first.drains.get('exclude-label')?.waitMs).to.equal(0);
+  });
+
+  it('keeps the moment when it began, and ends with its cause', () => {
+    const began = learnNode(learnt(node()), node(excluded), BOOT, { nowMs: 7, isAnnouncing: true });
+    const later = learnNode(began, node({ ...excluded, ready: 'false' }), BOOT, {
+      nowMs: 9,
+      isAnnouncing: true,
+    });
+    expect(later.drains.get('exclude-label')?.sinceMs).to.equal(7);
+    expect(learnNode(later, node(), BOOT, quiet).drains.size).to.equal(0);
+  });
+
+  it('is not the exclude label where agent and controller are one', () => {
+    const simple = { ...BOOT, ignoresExcludeLabel: true };
+    expect(learnNode(NO_CLUSTER_MEMORY, node(excluded), simple, quiet).drains.size).to.equal(0);
+  });
+});

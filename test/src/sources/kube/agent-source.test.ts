@@ -1,0 +1,271 @@
+import { expect } from 'chai';
+import type { PasswordFact } from '../../../../src/agent/view.ts';
+import { SILENT_LOG } from '../../../../src/log/log.ts';
+import type { ClusterNode } from '../../../../src/model/cluster-node.ts';
+import type { Documents } from '../../../../src/model/documents.ts';
+import { ANYCAST_LABEL, nodeLabel } from '../../../../src/model/names.ts';
+import { AgentSource, type ClusterListener } from '../../../../src/sources/kube/agent-source.ts';
+import { ApiUnreachable } from '../../../../src/sources/kube/api.ts';
+import {
+  BGP_PEERS,
+  IP_CLAIMS,
+  IP_POOLS,
+  NODES,
+  SECRETS,
+} from '../../../../src/sources/kube/resources.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { MemoryKubeApi } from '../../../support/memory-kube-api.ts';
+import { SeededRandom } from '../../../support/seeded-random.ts';
+
+const VIP = '198.51.100.7';
+
+class Listener implements ClusterListener {
+  documents: Documents | undefined;
+  told = 0;
+  nodes: (ClusterNode | undefined)[] = [];
+  secrets: ReadonlyMap<string, PasswordFact> = new Map();
+  observed = 0n;
+  silence: { readonly nowMs: number } | undefined;
+
+  setDocuments(documents: Documents): void {
+    this.documents = documents;
+    this.told += 1;
+  }
+
+  setNodeFacts(node: ClusterNode | undefined): void {
+    this.nodes.push(node);
+  }
+
+  setSecrets(facts: ReadonlyMap<string, PasswordFact>): void {
+    this.secrets = facts;
+  }
+
+  setObservedClaims(resourceVersion: bigint): void {
+    this.observed = resourceVersion;
+  }
+
+  setApiSilence(since: { readonly nowMs: number } | undefined): void {
+    this.silence = since;
+  }
+}
+
+/** lets promises of the in-memory API come to their end; time moves only where a test says so */
+async function settle(clock: ManualClock, ms = 5): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) {
+    clock.advance(ms / 20);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+const pool = (name: string) => ({
+  metadata: { name },
+  spec: {
+    addresses: ['198.51.100.0/24'],
+    avoidFirstLast: false,
+    autoAssign: true,
+    priority: 0,
+    placement: { mode: 'anycast', nodeFilter: 'fair', prependStep: 3 },
+    drain: { on: ['stop'], waitSeconds: 10 },
+    notReady: 'keep',
+  },
+});
+
+const peer = (name: string, spec: object = {}) => ({
+  metadata: { name },
+  spec: {
+    address: '192.0.2.1',
+    port: 179,
+    asn: 64_500,
+    families: ['ipv4'],
+    timers: { holdSeconds: 9, keepaliveSeconds: 3, connectRetrySeconds: 5 },
+    maxRoutes: 500,
+    ...spec,
+  },
+});
+
+const claim = (name: string, labels: object = { [ANYCAST_LABEL]: '' }, spec: object = {}) => ({
+  metadata: { name, labels },
+  spec: { checks: [], ...spec },
+});
+
+describe('the cluster as a source', () => {
+  let api: MemoryKubeApi;
+  let clock: ManualClock;
+  let agent: Listener;
+  let source: AgentSource;
+
+  beforeEach(() => {
+    api = new MemoryKubeApi();
+    clock = new ManualClock();
+    agent = new Listener();
+    source = new AgentSource({
+      api,
+      clock,
+      random: new SeededRandom(7),
+      log: SILENT_LOG,
+      nodeName: 'n1',
+      agent,
+    });
+    api.put(NODES, { metadata: { name: 'n1' } });
+    api.put(IP_POOLS, pool('any'));
+    api.put(BGP_PEERS, peer('tor'));
+  });
+  afterEach(() => {
+    source.stop();
+    expect(clock.pendingTimers).to.equal(0);
+  });
+
+  const names = () => agent.documents?.claims.map(({ object }) => object.name).toSorted();
+
+  it('says nothing before everything has been listed, then all at once', async () => {
+    api.put(IP_CLAIMS, claim(VIP));
+    api.uninstall(BGP_PEERS);
+    source.start();
+    await settle(clock, 500);
+    expect(agent.told).to.equal(0);
+    expect(agent.nodes).to.deep.equal([]);
+    api.install(BGP_PEERS);
+    await settle(clock, 60_000);
+    expect(agent.told).to.equal(1);
+    expect(names()).to.deep.equal([VIP]);
+    expect(agent.documents?.claims[0]).to.include({ source: 'api' });
+    expect(agent.nodes.map((node) => node?.name)).to.deep.equal(['n1']);
+  });
+
+  it('tells of claims of this node and of all nodes, and of no others', async () => {
+    api.put(IP_CLAIMS, claim('198.51.100.1', { [nodeLabel('n1')]: '0' }));
+    api.put(IP_CLAIMS, claim('198.51.100.2', { [nodeLabel('n2')]: '0' }));
+    api.put(IP_CLAIMS, claim('198.51.100.3', {}));
+    api.put(IP_CLAIMS, claim('198.51.100.4'));
+    source.start();
+    await settle(clock);
+    expect(names()).to.deep.equal(['198.51.100.1', '198.51.100.4']);
+  });
+
+  it('keeps every object that has not changed, and is told of a burst once', async () => {
+    for (let index = 1; index < 100; index += 1) api.put(IP_CLAIMS, claim(`198.51.100.${index}`));
+    source.start();
+    await settle(clock);
+    const before = agent.documents;
+    const { told } = agent;
+    for (let index = 100; index < 200; index += 1) api.put(IP_CLAIMS, claim(`198.51.100.${index}`));
+    await settle(clock);
+    expect(agent.told - told).to.be.within(1, 3);
+    expect(agent.documents?.claims).to.have.length(199);
+    const known = new Set(agent.documents?.claims);
+    expect(before?.claims.every((each) => known.has(each))).to.equal(true);
+    expect(agent.documents?.pools).to.equal(before?.pools);
+    // a status, or whatever else is none of the agent's business
+    api.put(IP_CLAIMS, { ...claim('198.51.100.1'), status: { phase: 'Placed' } });
+    const last = agent.documents;
+    await settle(clock);
+    expect(agent.documents).to.equal(last);
+    expect(agent.observed).to.equal(BigInt(api.version));
+  });
+
+  it('lets a claim go only when it is known to be gone', async () => {
+    api.put(IP_CLAIMS, claim(VIP));
+    source.start();
+    await settle(clock);
+    api.fault = ({ verb }) =>
+      verb === 'get' ? { kind: 'before', error: new ApiUnreachable('away', undefined) } : undefined;
+    api.remove(IP_CLAIMS, VIP);
+    await settle(clock, 3000);
+    expect(names()).to.deep.equal([VIP]);
+    api.fault = undefined;
+    await settle(clock, 60_000);
+    expect(names()).to.deep.equal([]);
+  });
+
+  it('refuses a bad object and keeps its last good form, and the others', async () => {
+    api.put(IP_CLAIMS, claim(VIP));
+    source.start();
+    await settle(clock);
+    api.put(IP_CLAIMS, claim(VIP, undefined, { checks: [{ exec: { command: ['x'] } }] }));
+    api.put(IP_CLAIMS, claim('198.51.100.8', undefined, { checks: 'nonsense' }));
+    await settle(clock);
+    expect(names()).to.deep.equal([VIP]);
+    const faults = agent.documents?.faults.map(({ subject, keepsLastGood }) => [
+      subject,
+      keepsLastGood,
+    ]);
+    expect(faults).to.deep.equal([
+      [`IPClaim/${VIP}`, true],
+      ['IPClaim/198.51.100.8', false],
+    ]);
+    api.put(IP_CLAIMS, claim(VIP));
+    api.remove(IP_CLAIMS, '198.51.100.8');
+    await settle(clock, 1000);
+    expect(agent.documents?.faults).to.deep.equal([]);
+  });
+
+  it('keeps the first of two peers that are one session', async () => {
+    source.start();
+    await settle(clock);
+    api.put(BGP_PEERS, peer('aaa'));
+    await settle(clock);
+    expect(agent.documents?.peers.map(({ object }) => object.name)).to.deep.equal(['tor']);
+    expect(agent.documents?.faults.map(({ subject }) => subject)).to.deep.equal(['BGPPeer/aaa']);
+  });
+
+  it('tells of its Node once per change that matters, and that it is gone', async () => {
+    source.start();
+    await settle(clock);
+    api.put(NODES, { metadata: { name: 'n1', annotations: { heartbeat: '1' } } });
+    api.put(NODES, { metadata: { name: 'n2' } });
+    await settle(clock);
+    expect(agent.nodes).to.have.length(1);
+    api.put(NODES, { metadata: { name: 'n1', labels: { rack: 'a' } } });
+    await settle(clock);
+    expect(agent.nodes.at(-1)?.labels).to.deep.equal({ rack: 'a' });
+    api.remove(NODES, 'n1');
+    await settle(clock);
+    expect(agent.nodes.at(-1)).to.equal(undefined);
+  });
+
+  it('reads the key of a peer from its Secret, again and again, and keeps it in silence', async () => {
+    api.put(BGP_PEERS, peer('tor', { password: { secret: 'key' } }));
+    source.start();
+    await settle(clock);
+    const fact = () => agent.secrets.get('tor');
+    expect(fact()?.kind).to.equal('missing');
+    const secret = (text: string) => ({
+      metadata: { name: 'key', namespace: 'herald-system' },
+      data: { password: Buffer.from(text).toString('base64') },
+    });
+    api.put(SECRETS, secret('first\n'));
+    await settle(clock, 13_000);
+    expect(fact()).to.deep.equal({ kind: 'ready', password: 'first' });
+    api.put(SECRETS, secret('second'));
+    await settle(clock, 13_000);
+    expect(fact()).to.deep.equal({ kind: 'ready', password: 'second' });
+    api.fault = ({ verb }) =>
+      verb === 'get' ? { kind: 'before', error: new ApiUnreachable('away', undefined) } : undefined;
+    await settle(clock, 30_000);
+    expect(fact()).to.deep.equal({ kind: 'ready', password: 'second' });
+    api.fault = undefined;
+    api.put(SECRETS, secret('x'.repeat(81)));
+    await settle(clock, 13_000);
+    expect(fact()?.kind).to.equal('missing');
+    api.remove(SECRETS, 'herald-system/key');
+    await settle(clock, 13_000);
+    expect(fact()).to.have.property('sentence').that.includes('does not exist');
+  });
+
+  it('tells since when the API is silent, and that it is back', async () => {
+    source.start();
+    await settle(clock);
+    clock.advance(100_000);
+    api.bookmark();
+    await settle(clock);
+    const heard = clock.now();
+    clock.advance(140_000);
+    expect(agent.silence).to.equal(undefined);
+    clock.advance(30_000);
+    expect(agent.silence?.nowMs).to.be.closeTo(heard, 10);
+    api.bookmark();
+    await settle(clock);
+    clock.advance(10_000);
+    expect(agent.silence).to.equal(undefined);
+  });
+});
