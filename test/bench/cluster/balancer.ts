@@ -75,6 +75,7 @@ export class CommandBalancer implements Balancer {
 
   async stop(): Promise<void> {
     process.off('exit', this.#endWithProcess);
+    if (!this.#isRunning) return;
     this.#isRunning = false;
     await run('sh', ['-c', this.#commands.stop], { env: this.#env, timeoutMs: START_TIMEOUT_MS });
   }

@@ -36,13 +36,16 @@ export interface Stage {
 export const NODE = 'n1';
 export const POOL = '198.18.0.0/15';
 
+/** by default 2,768 Services have one each, and no more can be made */
+const NODE_PORTS = '--service-node-port-range=30000-45000';
+
 /** Runs the work on a fresh stage and clears it away, whatever comes. */
 export async function onStage<T>(
   options: BenchOptions,
   say: (line: string) => void,
   work: (stage: Stage) => Promise<T>,
 ): Promise<T> {
-  const cluster = await startCluster({ audit: false, say });
+  const cluster = await startCluster({ audit: false, say, flags: [NODE_PORTS] });
   const ends: (() => Promise<void> | void)[] = [() => cluster.stop()];
   try {
     await cluster.installCrds();

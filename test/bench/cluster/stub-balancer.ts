@@ -47,8 +47,10 @@ async function writeRoutes(): Promise<void> {
     isDirty = false;
     const routes = [...given.values()].map((each) => `  route ${each}/32 blackhole;\n`);
     const file = join(bird, 'stub.conf');
-    writeFileSync(file, `${base}\nprotocol static stub {\n  ipv4;\n${routes.join('')}}\n`);
-    await control.ask(`configure "${file}"`);
+    writeFileSync(file, `${base}\nprotocol static balancer {\n  ipv4;\n${routes.join('')}}\n`);
+    const answer = await control.ask(`configure "${file}"`);
+    const refusal = answer.find((line) => /^[89]\d{3}/.test(line));
+    if (refusal !== undefined) throw new Error(`BIRD: ${refusal}`);
   }
   isWriting = false;
 }

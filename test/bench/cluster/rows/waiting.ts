@@ -8,7 +8,7 @@ import type { Stage } from '../stage.ts';
 import { cpuText, lastStatus, usedCpu } from './burst.ts';
 
 const LIMIT = { routesMs: 30_000, statusesMs: 60_000 };
-const PATIENCE_MS = 300_000;
+const PATIENCE_MS = 600_000;
 const CLIENTS = 16;
 
 export async function measureWaiting(stage: Stage): Promise<readonly Row[]> {

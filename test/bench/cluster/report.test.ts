@@ -1,0 +1,69 @@
+import { expect } from 'chai';
+import { parsePids } from './balancer.ts';
+import { benchOptions, FULL, QUICK, UsageError } from './options.ts';
+import { type ClusterReport, markdown, percentile, withTable } from './report.ts';
+
+const REPORT: ClusterReport = {
+  date: '2026-01-01T00:00:00Z',
+  machine: '2 × something',
+  load: [0, 1],
+  balancer: 'Herald',
+  isQuick: false,
+  versions: { Kubernetes: '1.34.4' },
+  rows: [
+    { work: 'a', anchor: '31 ms', target: '≤ 20 ms', measured: '12 ms', verdict: 'met' },
+    { work: 'b', anchor: '–', target: '', measured: '3 MB', verdict: 'beside' },
+  ],
+};
+
+describe("the cluster's bench, its pure parts", () => {
+  it('takes percentiles by the nearest rank', () => {
+    const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);
+    expect(percentile(hundred, 99)).to.equal(99);
+    expect(percentile(hundred, 100)).to.equal(100);
+    expect(percentile([7], 99)).to.equal(7);
+    expect(() => percentile([], 50)).to.throw('nothing');
+  });
+
+  it('prints a row with its anchor, target, value and verdict', () => {
+    expect(markdown(REPORT).split('\n').slice(2)).to.deep.equal([
+      '| a | 31 ms | ≤ 20 ms | 12 ms | met |',
+      '| b | – |  | 3 MB |  |',
+      '',
+    ]);
+  });
+
+  it('replaces the table of a page and nothing else, as often as one likes', () => {
+    const page = `before\n<!-- table: made by make bench-cluster BENCH=--save -->\nold\n<!-- end of the table -->\nafter\n`;
+    const once = withTable(page, REPORT);
+    expect(once).to.contain('| a | 31 ms |').and.not.contain('old');
+    expect(once.startsWith('before\n') && once.endsWith('after\n')).to.equal(true);
+    expect(withTable(once, REPORT)).to.equal(once);
+    expect(() => withTable('nothing', REPORT)).to.throw('no place');
+  });
+
+  it('reads its command line', () => {
+    expect(benchOptions(['--help'])).to.equal(undefined);
+    expect(benchOptions([])).to.deep.include({ sizes: FULL, isQuick: false, isSaving: false });
+    expect(benchOptions(['--quick', '--row=burst'])).to.deep.include({
+      sizes: QUICK,
+      rows: ['burst'],
+    });
+    expect(benchOptions(['--agents=100,300'])?.sizes.agents).to.deep.equal([100, 300]);
+    const commands = { start: 'a', stop: 'b', pids: 'c' };
+    const given = ['--start=a', '--stop=b', '--pids=c'];
+    expect(benchOptions(given)?.balancer).to.deep.equal(commands);
+    for (const bad of ['--row=x', '--agents=0', '--singles=y', '--start=a', '--nonsense']) {
+      expect(() => benchOptions([bad]), bad).to.throw(UsageError);
+    }
+  });
+
+  it('reads roles and pids', () => {
+    expect(parsePids('controller 12\nagent 13\n')).to.deep.equal([
+      { role: 'controller', pid: 12 },
+      { role: 'agent', pid: 13 },
+    ]);
+    expect(parsePids('14\n')).to.deep.equal([{ role: 'balancer', pid: 14 }]);
+    expect(() => parsePids('what is this')).to.throw('ROLE PID');
+  });
+});
