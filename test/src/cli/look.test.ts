@@ -187,7 +187,9 @@ describe('the look commands', () => {
 
   it('refuse what cannot be meant', async () => {
     expect(await complaint(explainCommand)).to.equal('name one ADDRESS, or one NAMESPACE/NAME');
-    expect(await complaint(explainCommand, '192.0.2.1', '192.0.2.2')).to.include('name one ADDRESS');
+    expect(await complaint(explainCommand, '192.0.2.1', '192.0.2.2')).to.include(
+      'name one ADDRESS',
+    );
     expect(await complaint(explainCommand, '192.0.2')).to.equal(
       "'192.0.2' is not an IPv4 or IPv6 address",
     );
