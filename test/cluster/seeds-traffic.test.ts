@@ -1,0 +1,160 @@
+/**
+ * Packets through a router to pods, with Herald as deploy/base runs it and a real API server (SEEDS C1, C21, H39; and an API server that dies under traffic).
+ * HERALD_TEST_LONG=1 keeps the API dead for five minutes.
+ */
+
+import { expect } from 'chai';
+import { ANNOTATION, EXCLUDE_LABEL } from '../../src/model/names.ts';
+import { IP_CLAIMS, inNamespace, SERVICES } from '../../src/sources/kube/resources.ts';
+import { nowMs } from '../standalone/support/monotonic.ts';
+import { Prober } from '../standalone/support/prober.ts';
+import { RouteWatch } from '../standalone/support/route-watch.ts';
+import { untilValue } from '../support/poll.ts';
+import { poolBody } from './support/agent-documents.ts';
+import type { Cluster } from './support/cluster.ts';
+import { skipWithoutCluster } from './support/require-cluster.ts';
+import { nodeAddress, TrafficLab } from './support/traffic-lab.ts';
+
+const { HERALD_TEST_LONG = '' } = process.env;
+const IS_LONG = HERALD_TEST_LONG !== '';
+const DEAD_MS = IS_LONG ? 300_000 : 20_000;
+/** longer than any back-off of a watch, in the long run */
+const AFTER_MS = IS_LONG ? 60_000 : 12_000;
+const MOVES = IS_LONG ? 20 : 4;
+const EVERY_MS = 20;
+const ANYCAST = '198.51.100.20';
+const EXCLUSIVE = '198.51.100.40';
+const BOTH = `${nodeAddress(1)} ${nodeAddress(2)}`;
+
+describe('traffic to Services', function () {
+  this.timeout(IS_LONG ? 1_200_000 : 300_000);
+  let world: TrafficLab;
+  let cluster: Cluster;
+
+  before(async function () {
+    skipWithoutCluster(this, { lab: true });
+    world = await TrafficLab.start();
+    cluster = world.cluster;
+    const drain = { on: ['stop', 'exclude-label'], waitSeconds: 10 };
+    await cluster.applyObjects(
+      poolBody('any', [`${ANYCAST}/32`]),
+      poolBody('one', [`${EXCLUSIVE}/32`], { placement: { mode: 'exclusive' }, drain }),
+    );
+    await world.serve(ANYCAST, [80, 443]);
+    await world.serve(EXCLUSIVE, [80]);
+    await world.startHerald();
+    const ports = [
+      { name: 'http', port: 80 },
+      { name: 'https', port: 443 },
+    ];
+    await add('nginx', 'any', ports);
+    await add('alone', 'one', ports.slice(0, 1));
+    await world.reachedBy(ANYCAST, (hops) => hops === BOTH);
+    await world.reachedBy(EXCLUSIVE, (hops) => hops !== '' && hops !== BOTH);
+  });
+
+  afterEach(function () {
+    if (this.currentTest?.state === 'failed') process.stderr.write(`${world.logs()}\n`);
+  });
+
+  after(() => world?.stop());
+
+  async function add(name: string, pool: string, ports: readonly object[]): Promise<void> {
+    const service = { namespace: 'default', name };
+    await cluster.setEndpoints(service, 2);
+    const annotations = { [ANNOTATION.pool]: pool };
+    const body = { metadata: { ...service, annotations } };
+    await cluster.api.create(inNamespace(SERVICES, 'default'), {
+      ...body,
+      spec: {
+        type: 'LoadBalancer',
+        loadBalancerClass: 'herald.dev/herald',
+        selector: { app: name },
+        ports,
+      },
+    });
+  }
+
+  const probe = (address: string, port: number, seconds: number) =>
+    Prober.start(world.client, { address, port, everyMs: EVERY_MS, seconds });
+
+  it('reaches pods behind both nodes, on every port of the Service (C1, C21, C30)', async () => {
+    for (const port of [80, 443]) {
+      const prober = await probe(ANYCAST, port, 20);
+      await untilValue(
+        `both answer on ${port}`,
+        () => [...new Set(prober.read().flatMap(({ who }) => who ?? []))].sort().join(' '),
+        (who) => who === 'p1 p2',
+      );
+      await prober.stop();
+    }
+  });
+
+  it(`loses no probe through ${MOVES} planned moves, and the kernel has one next hop all the while (H39)`, async () => {
+    const routes = await RouteWatch.start(world.router);
+    const prober = await probe(EXCLUSIVE, 80, 900);
+    const fromMs = nowMs();
+    for (let move = 0; move < MOVES; move += 1) {
+      const [from = ''] = await world.hops(EXCLUSIVE);
+      const index = from === nodeAddress(1) ? 1 : 2;
+      await cluster.setNode(`n${index}`, { labels: { [EXCLUDE_LABEL]: '' } });
+      await world.reachedBy(EXCLUSIVE, (hops) => hops === nodeAddress(3 - index));
+      await cluster.setNode(`n${index}`, { labels: { [EXCLUDE_LABEL]: null } });
+      // the old one has left, so that the next move finds everything at rest
+      await untilValue(
+        'one label',
+        async () =>
+          Object.keys((await cluster.api.get(IP_CLAIMS, EXCLUSIVE)).metadata.labels ?? {}).filter(
+            (key) => key.startsWith('node.herald.dev/'),
+          ),
+        (labels) => labels.length === 1,
+        { timeoutMs: 60_000 },
+      );
+    }
+    const outage = await prober.outage(fromMs, nowMs());
+    await prober.stop();
+    const events = routes.events(EXCLUSIVE).filter(({ atMs }) => atMs >= fromMs);
+    await routes.stop();
+    expect(outage.lost, JSON.stringify(outage)).to.equal(0);
+    expect(events.length).to.be.at.least(MOVES);
+    expect(events.filter(({ gateways }) => gateways.length !== 1)).to.deep.equal([]);
+  });
+
+  it(`keeps every route while the API server is dead for ${DEAD_MS / 1000} s, and nothing flaps when it is back`, async () => {
+    const [server] = cluster.servers;
+    const routes = await RouteWatch.start(world.router);
+    const prober = await probe(ANYCAST, 80, (DEAD_MS + AFTER_MS) / 1000 + 120);
+    const tableBefore = anycastOf(await world.table());
+    expect(tableBefore).to.have.lengthOf(2);
+    const fromMs = nowMs();
+    await server?.kill();
+    await passes(DEAD_MS);
+    expect(anycastOf(await world.table())).to.deep.equal(tableBefore);
+    await server?.start();
+    await passes(AFTER_MS);
+    expect(anycastOf(await world.table()), 'since the same moment').to.deep.equal(tableBefore);
+    expect(routes.events(ANYCAST).filter(({ atMs }) => atMs >= fromMs)).to.deep.equal([]);
+    const outage = await prober.outage(fromMs, nowMs());
+    expect(outage.lost, JSON.stringify(outage)).to.equal(0);
+    expect(Object.keys(outage.answeredBy).sort()).to.deep.equal(['p1', 'p2']);
+    await Promise.all([prober.stop(), routes.stop()]);
+    // and they go on with what they hear
+    await cluster.api.delete(inNamespace(SERVICES, 'default'), 'nginx');
+    await world.reachedBy(ANYCAST, (hops) => hops === '');
+  });
+});
+
+/** Lines of both paths: neighbour, and since when. */
+function anycastOf(table: string): string[] {
+  const block = table.split(/^(?=\d)/m).find((each) => each.startsWith(ANYCAST)) ?? '';
+  return block
+    .split('\n')
+    .flatMap((line) => /\[\S+ \S+( \S+)?( from \S+)?\]/.exec(line)?.[0] ?? []);
+}
+
+/** for what must not happen there is nothing to ask for but time */
+function passes(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}
