@@ -3,7 +3,7 @@
  * would do after that (place a claim, give an address to a Service that waits) is not in it, and said so in the notes.
  */
 
-import { formatPrefix } from 'bgp-ts';
+import { formatPrefix, hostPrefix } from 'bgp-ts';
 import { type DesiredState, desired } from '../agent/desired.ts';
 import type { Documents } from '../model/documents.ts';
 import type { IpPool } from '../model/ip-pool.ts';
@@ -94,8 +94,7 @@ function routes(now: DesiredState, then: DesiredState): readonly RouteChange[] {
   const gone = [...old].filter(([key]) => !young.has(key));
   return [
     ...gone.map(([, { prefix, peer }]): RouteChange => {
-      const sentence = whyGone(prefix, peer, then);
-      return { prefix, peer, what: 'withdraw', ...(sentence === undefined ? {} : { sentence }) };
+      return { prefix, peer, what: 'withdraw', sentence: whyGone(prefix, peer, then) };
     }),
     ...[...young].flatMap(([key, { prefix, peer, attributes }]): readonly RouteChange[] => {
       const was = old.get(key);
@@ -121,20 +120,18 @@ function routesOf({ peers, ranges }: DesiredState): ReadonlyMap<string, RouteEnt
   );
 }
 
-function whyGone(prefix: string, peer: string, { claims }: DesiredState): string | undefined {
+function whyGone(prefix: string, peer: string, { claims }: DesiredState): string {
   const address = prefix.slice(0, prefix.indexOf('/'));
-  const decision = claims.find(({ subject }) => formatPrefix({ ...hostOf(subject) }) === prefix);
+  const decision = claims.find(
+    ({ subject }) => formatPrefix(hostPrefix(subject.claim.object.address)) === prefix,
+  );
   if (decision === undefined) return `nothing claims ${address} any more`;
   const { joined, assigned, pooled, healthy, bound, notDraining } = decision.gates;
   const shut = [joined, assigned, pooled, healthy, bound, notDraining].find(
     ({ state }) => state === 'closed',
   );
-  return shut?.sentence ?? decision.peers.find((each) => each.peer === peer)?.allowed.sentence;
-}
-
-function hostOf({ claim }: DesiredState['claims'][number]['subject']) {
-  const { address } = claim.object;
-  return { ...address, length: address.family === 'ipv4' ? 32 : 128 } as const;
+  const own = decision.peers.find((each) => each.peer === peer);
+  return shut?.sentence ?? own?.allowed.sentence ?? `BGPPeer ${peer} is not for this node any more`;
 }
 
 /** what the controller would do is its own affair, and told as such */

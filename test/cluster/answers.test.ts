@@ -222,6 +222,18 @@ describe('what people ask a cluster', function () {
     expect(none.status).to.equal(2);
   });
 
+  it('plans a change: which sessions and routes it would change where, and writes nothing', async () => {
+    const file = join(cluster.folder, 'change.yaml');
+    const spec = { address: '192.0.2.2', asn: 64500, nodeSelector: { matchLabels: { rack: '1' } } };
+    writeFileSync(file, JSON.stringify(own('BGPPeer', 'tor-b', spec)));
+    const { status, stdout, stderr } = await herald(['plan', '-f', file], cluster.kubeconfig);
+    expect(status, stderr).to.equal(0);
+    expect(squeezed(stdout)).to.include('Node node-a CHANGE WHAT ROUTER close session tor-b');
+    expect(squeezed(stdout)).to.include('withdraw 198.51.100.7/32 tor-b');
+    const same = await herald(['plan', '--delete', 'IPPool/nobody'], cluster.kubeconfig);
+    expect(same.stdout).to.equal('Nothing changes on any node\n');
+  });
+
   it('reads only: nothing of what it asks writes anything', async () => {
     const mark = cluster.auditMark();
     await herald(['status']);

@@ -50,7 +50,9 @@ describe('herald plan', () => {
       ['node-b', 'open tor-c', `announce ${ADDRESS}/32 tor-c`],
     ]);
     const narrow = peer('tor-b', { nodeSelector: { matchLabels: { rack: '1' } } });
-    expect((await planned(await shop(), narrow)).words).to.deep.equal([
+    const { words, text } = await planned(await shop(), narrow);
+    expect(text).to.include('BGPPeer tor-b is not for this node any more');
+    expect(words).to.deep.equal([
       ['node-a'],
       ['node-b', 'close tor-b', `withdraw ${ADDRESS}/32 tor-b`],
     ]);
