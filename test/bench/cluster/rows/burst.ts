@@ -3,6 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { cpuSeconds } from '../../../cluster/support/daemon.ts';
 import { untilValue } from '../../../support/poll.ts';
+import { apiWrites, between } from '../api-writes.ts';
 import type { Balancer } from '../balancer.ts';
 import { floorMb, type Memory, memoryOf } from '../memory.ts';
 import { count, megabytes, NO_ANCHOR, type Row, seconds, verdictOf } from '../report.ts';
@@ -24,6 +25,7 @@ export async function measureBurst(stage: Stage): Promise<readonly Row[]> {
   const balancer = stage.balancer();
   await balancer.start();
   await isReady(stage);
+  const writesBefore = await apiWrites(stage.cluster);
   const usedBefore = await usedCpu(stage, balancer);
   say(`burst: ${size} Services by ${clients} clients`);
   const together = createServices(stage, services, { clients });
@@ -37,11 +39,12 @@ export async function measureBurst(stage: Stage): Promise<readonly Row[]> {
     [...used].map(([role, spent]) => [role, spent - (usedBefore.get(role) ?? 0)]),
   );
   await delay(restMs);
+  const writes = between(writesBefore, await apiWrites(stage.cluster));
   const memory = (await balancer.pids()).map(memoryOf);
   const floor = await floorMb();
   const lastRouteMs = routes.receivedMs ?? routes.birdMs;
   return [
-    ...burstRows({ size, clients, alone, creation, lastRouteMs, statusMs, cpu }),
+    ...burstRows({ size, clients, alone, creation, lastRouteMs, statusMs, cpu, writes }),
     ...memoryRows(memory, floor),
   ];
 }
@@ -92,10 +95,11 @@ interface Burst {
   readonly lastRouteMs: number;
   readonly statusMs: number;
   readonly cpu: ReadonlyMap<string, number>;
+  readonly writes: ReadonlyMap<string, number>;
 }
 
 function burstRows(burst: Burst): readonly Row[] {
-  const { size, clients, alone, creation, lastRouteMs, statusMs, cpu } = burst;
+  const { size, clients, alone, creation, lastRouteMs, statusMs, cpu, writes } = burst;
   const routeMs = lastRouteMs - creation.firstMs;
   const toldMs = statusMs - creation.firstMs;
   const rate = (value: number) => `${value.toFixed(0)}/s`;
@@ -105,18 +109,22 @@ function burstRows(burst: Burst): readonly Row[] {
       work: `burst of ${count(size)} Services by ${clients} clients: first create → last route and last status`,
       anchor: '30.4 s, creates slowed to 50/s (275/s with no balancer)',
       target: `≤ ${LIMIT.allMs / 1000} s, creators ≥ ${LIMIT.perSecond}/s`,
-      measured: `last route ${seconds(routeMs)}, last status ${seconds(toldMs)}, creators ${rate(creation.perSecond)} (${rate(alone.perSecond)} with no balancer); CPU ${cpuText(cpu)}`,
+      measured: `last route ${seconds(routeMs)}, last status ${seconds(toldMs)}, creators ${rate(creation.perSecond)} (${rate(alone.perSecond)} with no balancer); CPU ${cpuText(cpu)}; ${(sum(writes) / size).toFixed(1)} writes to the API per Service, its creation among them`,
       verdict: verdictOf(isMet),
       samples: {
         routeMs,
         statusMs: toldMs,
         creatorsPerSecond: creation.perSecond,
         creatorsAlonePerSecond: alone.perSecond,
+        ...Object.fromEntries(writes),
         ...Object.fromEntries([...cpu].map(([role, spent]) => [`${role} CPU seconds`, spent])),
       },
     },
   ];
 }
+
+const sum = (numbers: ReadonlyMap<string, number>): number =>
+  [...numbers.values()].reduce((all, each) => all + each, 0);
 
 export function cpuText(cpu: ReadonlyMap<string, number>): string {
   return [...cpu].map(([role, spent]) => `${role} ${spent.toFixed(1)} s`).join(', ');
