@@ -38,7 +38,7 @@ export function standingOf(
   if (level !== undefined) {
     return { placement: inMode(placement, 'exclusive'), level: fenced(level, view) };
   }
-  return { placement: ANYCAST_LABEL in labels ? inMode(placement, 'anycast') : placement };
+  return { placement: inMode(placement, ANYCAST_LABEL in labels ? 'anycast' : 'exclusive') };
 }
 
 /** the same object where it is so already: attributes are shared by it */

@@ -211,6 +211,25 @@ describe('a speaker', () => {
     expect(other.table()).to.deep.equal(['198.51.100.7/32']);
   });
 
+  it('goes on with a session that gets another name, and with no other than the same', async () => {
+    const lab = new Lab();
+    const { router, node } = await pair(lab);
+    const told = router.events.length;
+    const renamed = { settings: toRouter({ name: 'tor' }), routes: routes('198.51.100.9/32') };
+    node.speaker.apply({ peers: [renamed] });
+    await lab.run(100);
+    expect(node.speaker.status().map(({ name, state }) => [name, state])).to.deep.equal([
+      ['tor', 'established'],
+    ]);
+    expect(router.table()).to.deep.equal(['198.51.100.9/32']);
+    expect(router.of('notification-received')).to.deep.equal([]);
+    expect(router.events.slice(told).some(({ kind }) => kind === 'down')).to.equal(false);
+    const another = { ...renamed, settings: toRouter({ name: 'spine', localAsn: 64999 }) };
+    node.speaker.apply({ peers: [another] });
+    await lab.run(100);
+    expect(router.of('notification-received').at(-1)).to.include({ code: 6, subcode: 3 });
+  });
+
   it('goes away: withdraws, then Cease with its text, then nothing is left', async () => {
     const lab = new Lab();
     const { router, node } = await pair(lab);

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
-import { nextDepartures } from '../../../src/agent/departures.ts';
+import { liveDepartures, nextDepartures } from '../../../src/agent/departures.ts';
 import { desired } from '../../../src/agent/desired.ts';
 import type { View } from '../../../src/agent/view.ts';
 import type { Documents } from '../../../src/model/documents.ts';
+import { ANYCAST_LABEL, nodeLabel } from '../../../src/model/names.ts';
 import {
   announced,
   check,
@@ -11,6 +12,7 @@ import {
   EXCLUSIVE,
   NODE,
   pool,
+  sourced,
   VIP,
   view,
   WAIT_MS,
@@ -55,6 +57,42 @@ describe('departures', () => {
       expect(announced(desired(later(after, WAIT_MS)))).to.deep.equal([]);
     });
   }
+
+  const fromApi = (over: Parameters<typeof claim>[0]): Documents =>
+    documents({ claims: [{ ...sourced(claim(over)), source: 'api' }] });
+  const anycast = fromApi({ labels: { [ANYCAST_LABEL]: '' } });
+  const held = fromApi({ labels: { [nodeLabel(NODE)]: '0' } });
+  const joined = { isOpen: true, sentence: 'joined' };
+  const cluster = { joined, isReady: true, drains: new Map(), addresses: [] };
+  const withdrawn = { withdrawn: { reason: 'no endpoints' } };
+  const byController = [
+    {
+      name: 'withdrawn',
+      from: anycast,
+      to: fromApi({ ...withdrawn, labels: { [ANYCAST_LABEL]: '' } }),
+    },
+    { name: 'held no more by this node', from: held, to: documents({ claims: [] }) },
+    {
+      name: 'held and withdrawn',
+      from: held,
+      to: fromApi({ ...withdrawn, labels: { [nodeLabel(NODE)]: '0' } }),
+    },
+  ];
+  for (const { name, from, to } of byController) {
+    it(`a claim of the API that is ${name} leaves at once`, () => {
+      const before = view({ documents: from, cluster });
+      expect(announced(desired(before))).to.have.length(1);
+      expect(announced(desired(changed(before, to)))).to.deep.equal([]);
+    });
+  }
+
+  it('a claim of the API that a person deletes drains, and leaves when it is withdrawn meanwhile', () => {
+    const after = changed(view({ documents: anycast, cluster }), documents({ claims: [] }));
+    expect(announced(desired(after))).to.deep.equal([`tor ~${VIP}`]);
+    const to = fromApi({ ...withdrawn, labels: { [ANYCAST_LABEL]: '' } });
+    const then = { ...after, documents: to };
+    expect(liveDepartures(then, () => false).size).to.equal(0);
+  });
 
   it('waits as long as the pool said that the claim left', () => {
     const from = documents({ pools: [pool({ drain: { on: [], waitSeconds: 2 } })] });
