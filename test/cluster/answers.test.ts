@@ -33,7 +33,8 @@ const own = (kind: string, name: string, spec?: object) => ({
 });
 
 describe('what people ask a cluster', function () {
-  this.timeout(240_000);
+  // every question is a program that starts, some ten seconds on a busy machine
+  this.timeout(600_000);
   let cluster: Cluster;
   let controller: HeraldRun | undefined;
   let viewer = '';
@@ -49,7 +50,7 @@ describe('what people ask a cluster', function () {
       PATH: path,
       HERALD_SOCKET: '',
     };
-    return run(command, rest, { env, anyStatus: true, timeoutMs: 60_000 });
+    return run(command, rest, { env, anyStatus: true, timeoutMs: 120_000 });
   };
 
   const herald = (args: readonly string[], kubeconfig = viewer) =>
@@ -132,7 +133,7 @@ describe('what people ask a cluster', function () {
         const { stdout, stderr } = await herald(args);
         return stdout.includes(text) ? done(stdout) : notYet(`${stdout}${stderr}`);
       },
-      { timeoutMs: 60_000 },
+      { timeoutMs: 120_000 },
     );
   }
 
@@ -269,14 +270,14 @@ describe('what people ask a cluster', function () {
 });
 
 describe('a cluster without Herald', function () {
-  this.timeout(60_000);
+  this.timeout(240_000);
 
   it('is told from one that is broken', async function () {
     skipWithoutCluster(this);
     const cluster = await startCluster();
     try {
       const env = { KUBECONFIG: cluster.kubeconfig, HOME: cluster.folder };
-      const options = { env, anyStatus: true, timeoutMs: 30_000 };
+      const options = { env, anyStatus: true, timeoutMs: 120_000 };
       const { status, stderr } = await run(heraldProgram(), ['status', '--cluster'], options);
       expect(status).to.equal(1);
       expect(stderr).to.include('Herald is not installed there');

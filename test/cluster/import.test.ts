@@ -57,14 +57,14 @@ const CRDS = [
 ];
 
 describe('herald import and a cluster', function () {
-  this.timeout(240_000);
+  this.timeout(600_000);
   let cluster: Cluster;
 
   const herald = (args: readonly string[]) =>
     run(heraldProgram(), ['import', ...args], {
       env: { KUBECONFIG: cluster.kubeconfig, HOME: cluster.folder },
       anyStatus: true,
-      timeoutMs: 60_000,
+      timeoutMs: 120_000,
     });
 
   before(async function start() {
@@ -127,7 +127,7 @@ describe('herald import and a cluster', function () {
     const empty = await run(heraldProgram(), ['import', 'metallb', '-f', '-'], {
       input: 'a: 1\n',
       anyStatus: true,
-      timeoutMs: 60_000,
+      timeoutMs: 120_000,
     });
     expect(empty.status).to.equal(1);
     expect(empty.stderr).to.include('nothing of metallb was found');
