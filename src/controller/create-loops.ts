@@ -11,11 +11,12 @@ import { ServiceLoops } from './service-loops.ts';
 export function createLoops(context: LoopContext): readonly ControllerLoop[] {
   const services = new ServiceLoops(context);
   const liveness = new LivenessLoop(context);
+  const isBusy = () => services.isBusy;
   return [
     services,
     liveness,
-    new PlacementLoop({ ...context, liveness }),
-    new AdvertisedLoop({ ...context, isBusy: () => services.isBusy }),
+    new PlacementLoop({ ...context, liveness, isBusy }),
+    new AdvertisedLoop({ ...context, isBusy }),
     new PeerStatusLoop(context),
     new NodeEvents(context),
   ];

@@ -19,6 +19,7 @@ import type { ControllerCaches } from './caches.ts';
 import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
 import type { EventSink } from './events.ts';
 import type { LivenessView } from './liveness-watch.ts';
+import { Pace } from './pace.ts';
 import { PlacementIndex } from './placement-index.ts';
 import { type ClaimWrite, Mover } from './placement-mover.ts';
 import { PlacementNodes } from './placement-nodes.ts';
@@ -37,6 +38,8 @@ export interface PlacementLoopOptions {
   readonly moveRate?: MoveRate;
   /** even out nodes that have joined later, one claim at a time, each so long after the last; absent: never */
   readonly rebalanceEveryMs?: number;
+  /** addresses are being given out: what people read waits for that */
+  readonly isBusy?: () => boolean;
 }
 
 /** writes at the same time */
@@ -44,6 +47,12 @@ const CONCURRENCY = 16;
 /** what people read may wait for what routers need */
 const STATUS_CONCURRENCY = 2;
 const STATUS_DELAY_MS = 300;
+const BUSY_AGAIN_MS = 1000;
+const MOST_BUSY_MS = 30_000;
+/** every node hears of an anycast claim: so many deliveries a second, in writes that few nodes make many */
+const HEARERS_PER_SECOND = 5000;
+const FEWEST_PER_SECOND = 2;
+const MOST_PER_SECOND = 50;
 
 export class PlacementLoop {
   readonly #options: PlacementLoopOptions;
@@ -53,6 +62,8 @@ export class PlacementLoop {
   readonly #verdicts = new Map<string, PlacementVerdict>();
   readonly #nodes: PlacementNodes;
   readonly #mover: Mover;
+  readonly #pace: Pace;
+  #busySinceMs: number | undefined;
   #queue: KeyQueue | undefined;
   #statusQueue: KeyQueue | undefined;
   #ends: readonly (() => void)[] = [];
@@ -62,6 +73,7 @@ export class PlacementLoop {
     const { caches, liveness, clock, moveRate = MOVE_RATE } = options;
     this.#options = options;
     this.#nodes = new PlacementNodes(caches, liveness, clock);
+    this.#pace = new Pace(clock, () => writesPerSecond(caches.nodes.items.size));
     const budget = new MoveBudget(moveRate, clock.now());
     const requeue = (name: string) => this.#queue?.add(name);
     this.#mover = new Mover({
@@ -110,6 +122,7 @@ export class PlacementLoop {
     this.#ends = [];
     this.#queue?.stop();
     this.#statusQueue?.stop();
+    this.#pace.stop();
     this.#queue = undefined;
     this.#statusQueue = undefined;
   }
@@ -239,13 +252,16 @@ export class PlacementLoop {
   }
 
   async #writeStatus(key: string): Promise<QueueOutcome> {
-    const { api, clock, counters = NO_COUNTERS } = this.#options;
-    const document = this.#known(key);
-    const verdict = this.#verdicts.get(key);
-    if (document === undefined || verdict === undefined || isLeftAlone(document)) return DONE;
-    const { uid, resourceVersion } = document.meta;
-    const status = claimStatus(document.meta, verdict, clock.wallTimeMs());
-    if (status === undefined) return DONE;
+    if (this.#dueStatus(key)?.verdict === ANYCAST_PLACED) {
+      if (this.#mustWait()) return { kind: 'retry', afterMs: BUSY_AGAIN_MS };
+      await this.#pace.take();
+      if (this.#statusQueue === undefined) return DONE;
+    }
+    const due = this.#dueStatus(key);
+    if (due === undefined) return DONE;
+    const { api, counters = NO_COUNTERS } = this.#options;
+    const { verdict, status, meta } = due;
+    const { uid, resourceVersion } = meta;
     const body = { metadata: { uid, resourceVersion }, status };
     try {
       await api.patch(IP_CLAIMS, key, { kind: 'merge', body }, { subresource: 'status' });
@@ -256,6 +272,31 @@ export class PlacementLoop {
     if (verdict.phase === 'Refused') counters.refused(verdict.reason);
     return DONE;
   }
+
+  /** what is to be written about a claim; undefined: it says so already, or is none of ours */
+  #dueStatus(key: string) {
+    const document = this.#known(key);
+    const verdict = this.#verdicts.get(key);
+    if (document === undefined || verdict === undefined || isLeftAlone(document)) return undefined;
+    const { meta } = document;
+    const status = claimStatus(meta, verdict, this.#options.clock.wallTimeMs());
+    return status && { verdict, status, meta };
+  }
+
+  #mustWait(): boolean {
+    const { isBusy, clock } = this.#options;
+    if (isBusy?.() !== true) {
+      this.#busySinceMs = undefined;
+      return false;
+    }
+    this.#busySinceMs ??= clock.now();
+    return clock.now() - this.#busySinceMs < MOST_BUSY_MS;
+  }
+}
+
+function writesPerSecond(nodes: number): number {
+  const wanted = HEARERS_PER_SECOND / Math.max(nodes, 1);
+  return Math.min(Math.max(wanted, FEWEST_PER_SECOND), MOST_PER_SECOND);
 }
 
 /** It goes, or its address is quarantined: who has a label on it must keep it until it has answered. */
