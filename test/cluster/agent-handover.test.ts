@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { API_VERSION } from '../../src/model/names.ts';
 import { BGP_PEERS, IP_CLAIMS, IP_POOLS } from '../../src/sources/kube/resources.ts';
+import { untilValue } from '../support/poll.ts';
 import {
   type AgentRun,
   BOOT_ID,
@@ -83,15 +84,12 @@ describe('the hand-over from files to a cluster', function () {
     await untilRoute(bird, `${SERVED}/32`);
     // the peer goes from the file to the API: another name, the same session
     rmSync(join(folder, 'peer.json'));
-    await agent.run.logged(
-      'the change of the file',
-      ({ event, peers }) => event === 'documents.loaded' && peers === 0,
+    await untilValue(
+      'the session goes by its other name',
+      async () => (await agent?.status())?.sessions.map(({ peer, state }) => `${peer} ${state}`),
+      (sessions) => sessions?.join() === 'router established',
       PATIENT,
     );
-    const { sessions } = await agent.status();
-    expect(sessions.map(({ peer, state }) => [peer, state])).to.deep.equal([
-      ['router', 'established'],
-    ]);
     write('peer', tor('tor'));
     for (const [resource, name] of [
       [IP_CLAIMS, VIP],
