@@ -90,7 +90,7 @@ describe('traffic to Services', function () {
     }
   });
 
-  it(`loses no probe through ${MOVES} planned moves, and the kernel has one next hop all the while (H39)`, async () => {
+  it('loses no probe through planned moves, and the kernel has one next hop all the while (H39)', async () => {
     const routes = await RouteWatch.start(world.router);
     const prober = await probe(EXCLUSIVE, 80, 900);
     const fromMs = nowMs();
@@ -120,7 +120,7 @@ describe('traffic to Services', function () {
     expect(events.filter(({ gateways }) => gateways.length !== 1)).to.deep.equal([]);
   });
 
-  it(`keeps every route while the API server is dead for ${DEAD_MS / 1000} s, and nothing flaps when it is back`, async () => {
+  it('keeps every route while the API server is dead, and nothing flaps when it is back', async () => {
     const [server] = cluster.servers;
     const routes = await RouteWatch.start(world.router);
     const prober = await probe(ANYCAST, 80, (DEAD_MS + AFTER_MS) / 1000 + 120);

@@ -1,13 +1,11 @@
 /**
  * docs/rfc-coverage.md cannot rot: every file it names is there, every test title and vector name it quotes exists, every row
- * says what a row has to say, and the sums are right. Titles come from mocha itself (`--dry-run` loads the files and runs
- * nothing), so that titles made in loops are known as they are.
+ * says what a row has to say, and the sums are right.
  */
 
 import { existsSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { run } from '../support/process.ts';
+import { cellsOf, isQuoted, type Quote, stringOf, testTitles } from '../support/quoted-tests.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 const PAGE = new URL('docs/rfc-coverage.md', ROOT);
@@ -27,24 +25,11 @@ interface Row {
   readonly state: string;
 }
 
-interface Quote {
-  /** relative to the root */
-  readonly file: string;
-  readonly title: string;
-}
-
 const text = readFileSync(PAGE, 'utf8');
 const rows = readRows(text);
 
 function pathOf(link: string): string {
   return new URL(link, PAGE).pathname.slice(ROOT.pathname.length);
-}
-
-function cellsOf(line: string): readonly string[] {
-  return line
-    .split('|')
-    .slice(1, -1)
-    .map((cell) => cell.trim());
 }
 
 function readRows(page: string): readonly Row[] {
@@ -69,48 +54,6 @@ function readRows(page: string): readonly Row[] {
     });
   }
   return found;
-}
-
-/** Every test of these files as `groups and title`, and its title alone. */
-async function testTitles(files: readonly string[]): Promise<Map<string, [string, string][]>> {
-  const mocha = fileURLToPath(new URL('node_modules/mocha/bin/mocha.js', ROOT));
-  const paths = files.map((file) => fileURLToPath(new URL(file, ROOT)));
-  const options = ['--no-config', '--dry-run', '--reporter', 'json', '--extension', 'ts'];
-  const { stdout } = await run(process.execPath, [
-    '--conditions=bgp-ts-source',
-    mocha,
-    ...options,
-    ...paths,
-  ]);
-  const titles = new Map<string, [string, string][]>();
-  const report: unknown = JSON.parse(stdout);
-  for (const test of listOf(report, 'tests')) {
-    const file = stringOf(test, 'file').slice(ROOT.pathname.length);
-    const known = titles.get(file) ?? [];
-    known.push([stringOf(test, 'fullTitle'), stringOf(test, 'title')]);
-    titles.set(file, known);
-  }
-  return titles;
-}
-
-function listOf(value: unknown, key: string): readonly unknown[] {
-  const list: unknown = typeof value === 'object' && value !== null && Reflect.get(value, key);
-  if (!Array.isArray(list)) throw new Error(`no list ${key}`);
-  return list;
-}
-
-function stringOf(value: unknown, key: string): string {
-  return String(typeof value === 'object' && value !== null && Reflect.get(value, key));
-}
-
-/** A title, a group that has tests in it, or the end of a path of groups and a title. */
-function isQuoted(quote: string, [full, title]: readonly [string, string]): boolean {
-  return (
-    title === quote ||
-    full.startsWith(`${quote} `) ||
-    full.includes(` ${quote} `) ||
-    full.endsWith(` ${quote}`)
-  );
 }
 
 function vectorNames(file: string): readonly string[] {

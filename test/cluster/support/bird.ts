@@ -32,6 +32,10 @@ export interface BirdOptions {
   /** whether it keeps the routes of a neighbour that restarts (RFC 4724); default true */
   readonly keepsRestarting?: boolean;
   readonly host?: Host;
+  /** default 192.0.2.254 */
+  readonly routerId?: string;
+  /** more of its configuration, e.g. a router above it */
+  readonly more?: string;
 }
 
 export interface BirdRoute {
@@ -171,7 +175,7 @@ function configuration(options: BirdOptions, { address, port, asn }: BirdRouter)
   return `log stderr all;
 timeformat protocol iso long ms;
 timeformat route iso long ms;
-router id 192.0.2.254;
+router id ${options.routerId ?? '192.0.2.254'};
 protocol device { scan time 3600; }
 protocol bgp nodes {
   local ${address} port ${port} as ${asn};
@@ -183,6 +187,7 @@ protocol bgp nodes {
   ipv4 { import all; export none; };
   ipv6 { import all; export none; };
 }
+${options.more ?? ''}
 `;
 }
 

@@ -1,0 +1,190 @@
+/**
+ * The shapes in which a cluster can be built: one node and one process (SEEDS A5, A6, C6, C34 E1), kinds that come after the agent (C3, E2), two racks
+ * with a router each and one above them (C31), and pools that come back as they were written (E6).
+ */
+
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { NAMESPACE } from '../../src/model/names.ts';
+import { IP_CLAIMS, IP_POOLS, inNamespace, SERVICES } from '../../src/sources/kube/resources.ts';
+import { untilValue } from '../support/poll.ts';
+import { anycastClaim, poolBody } from './support/agent-documents.ts';
+import { agentKubeconfig, startAgent } from './support/agent-run.ts';
+import { type BirdRouter, startBird } from './support/bird.ts';
+import { at, type Cluster, startCluster } from './support/cluster.ts';
+import type { HeraldRun } from './support/herald-run.ts';
+import { loopbackPeer } from './support/loopback.ts';
+import { skipWithoutCluster } from './support/require-cluster.ts';
+import { freePorts } from './support/servers.ts';
+
+const DEPLOY = join(import.meta.dirname, '../../deploy');
+const PATIENT = { timeoutMs: 60_000 };
+
+describe('shapes of a cluster', function () {
+  this.timeout(240_000);
+  let cluster: Cluster;
+  const routers: BirdRouter[] = [];
+  const runs: HeraldRun[] = [];
+
+  before(async function () {
+    skipWithoutCluster(this, { bird: true });
+    cluster = await startCluster();
+  });
+
+  afterEach(async function () {
+    if (this.currentTest?.state === 'failed') {
+      for (const each of runs) process.stderr.write(`--- ${each.name}\n${each.log().slice(-3000)}`);
+    }
+    await Promise.all(runs.splice(0).map((each) => each.kill()));
+    await Promise.all(routers.splice(0).map((each) => each.kill()));
+    await cluster.reset();
+  });
+
+  after(() => cluster?.stop());
+
+  async function router(options: object = {}): Promise<BirdRouter> {
+    const bird = await startBird({ folder: cluster.folder, ...options });
+    routers.push(bird);
+    return bird;
+  }
+
+  const announcers = async (bird: BirdRouter, prefix: string) =>
+    (await bird.routes(prefix)).map(({ from }) => from).sort();
+
+  const until = (bird: BirdRouter, prefix: string, from: readonly string[]) =>
+    untilValue(
+      `${prefix} from ${from.join(', ')}`,
+      () => announcers(bird, prefix),
+      (found) => found.join() === from.join(),
+      PATIENT,
+    );
+
+  const agent = async (node: string, kubeconfig: string, flags: readonly string[] = []) => {
+    const run = await startAgent({ cluster, node, kubeconfig, flags });
+    runs.push(run);
+    return run;
+  };
+
+  it('an agent that is there before the kinds waits for them, says so, and goes on by itself (C3, E2)', async () => {
+    const bird = await router();
+    await cluster.addNode('a');
+    const run = await agent('a', cluster.kubeconfig);
+    await run.logged('that they are not there', ({ event }) => event === 'kube.missing', PATIENT);
+    await cluster.installCrds();
+    await cluster.applyObjects(
+      loopbackPeer('bird', bird, ['a']),
+      poolBody('p', ['198.51.100.0/24']),
+      anycastClaim('198.51.100.7'),
+    );
+    await until(bird, '198.51.100.7/32', ['127.0.1.1']);
+    expect(run.isRunning).to.equal(true);
+  });
+
+  it('simple mode: one process gives a Service its address and announces it, also what went while it was down (A5, C6, E1)', async () => {
+    await cluster.applyKustomization(join(DEPLOY, 'overlays/simple'));
+    const bird = await router();
+    // the label of a control-plane node is no reason where there is no other
+    const label = 'node.kubernetes.io/exclude-from-external-load-balancers';
+    await cluster.addNode('a', { labels: { [label]: '' } });
+    await cluster.applyObjects(
+      loopbackPeer('bird', bird, ['a']),
+      poolBody('p', ['198.51.100.0/24'], { drain: { waitSeconds: 0 } }),
+    );
+    const kubeconfig = await cluster.serviceAccountKubeconfig(NAMESPACE, 'herald', {
+      boundToNode: 'a',
+    });
+    const since = cluster.auditMark();
+    const first = await agent('a', kubeconfig, ['--with-controller']);
+    const namespace = await cluster.namespace();
+    for (const name of ['web', 'shop']) {
+      await cluster.setEndpoints({ namespace, name }, 1);
+      await cluster.addService({ namespace, name });
+    }
+    await until(bird, '198.51.100.0/32', ['127.0.1.1']);
+    await until(bird, '198.51.100.1/32', ['127.0.1.1']);
+    expect(await first.stop()).to.equal(0);
+    expect(await bird.count(), 'nothing is left at its end').to.equal(0);
+    const services = inNamespace(SERVICES, namespace);
+    const gone = String(
+      at(await cluster.api.get(services, 'shop'), 'status', 'loadBalancer', 'ingress', '0', 'ip'),
+    );
+    await cluster.api.delete(services, 'shop');
+    await agent('a', kubeconfig, ['--with-controller']);
+    const kept = gone === '198.51.100.0' ? '198.51.100.1' : '198.51.100.0';
+    await until(bird, `${kept}/32`, ['127.0.1.1']);
+    await until(bird, `${gone}/32`, []);
+    await untilValue(
+      'one claim',
+      async () => (await cluster.api.list(IP_CLAIMS)).items.map(({ metadata }) => metadata.name),
+      (names) => names.join() === kept,
+      PATIENT,
+    );
+    const forbidden = cluster
+      .audit(since)
+      .filter(({ code, user }) => code === 403 && user.endsWith(':herald'));
+    expect(forbidden).to.deep.equal([]);
+  });
+
+  it('two racks: each node peers with its own router by label, and the one above has a way by each rack (C31)', async () => {
+    await cluster.applyKustomization(join(DEPLOY, 'base'));
+    const [port = 0] = await freePorts(1);
+    const core = await router({ asn: 65_000, port });
+    const above = (asn: number, source: string) => `protocol bgp core {
+  local ${source} as ${asn}; neighbor ${core.address} port ${core.port} as 65000;
+  multihop; connect delay time 1; error wait time 1, 1;
+  ipv4 { import none; export all; next hop self; };
+}`;
+    const one = await router({
+      asn: 65_001,
+      routerId: '192.0.2.1',
+      more: above(65_001, '127.0.9.1'),
+    });
+    const two = await router({
+      asn: 65_002,
+      routerId: '192.0.2.2',
+      more: above(65_002, '127.0.9.2'),
+    });
+    const racks = { a: 'one', b: 'one', c: 'two' };
+    const nodes = Object.keys(racks);
+    for (const [node, rack] of Object.entries(racks)) {
+      await cluster.addNode(node, { labels: { 'topology.kubernetes.io/rack': rack } });
+    }
+    const inRack = (rack: string) => ({
+      nodeSelector: { matchLabels: { 'topology.kubernetes.io/rack': rack } },
+    });
+    await cluster.applyObjects(
+      loopbackPeer('tor-one', one, nodes, inRack('one')),
+      loopbackPeer('tor-two', two, nodes, inRack('two')),
+      poolBody('p', ['198.51.100.0/24']),
+      anycastClaim('198.51.100.7'),
+    );
+    await Promise.all(nodes.map(async (node) => agent(node, await agentKubeconfig(cluster, node))));
+    const prefix = '198.51.100.7/32';
+    await until(one, prefix, ['127.0.1.1', '127.0.1.2']);
+    await until(two, prefix, ['127.0.1.3']);
+    await until(core, prefix, ['127.0.9.1', '127.0.9.2']);
+    const paths = (await core.routes(prefix)).map(({ asPath }) => asPath).sort();
+    expect(paths).to.deep.equal(['65001 64512', '65002 64512']);
+    expect((await one.established()).sort()).to.include.members(['127.0.1.1', '127.0.1.2']);
+    expect(await two.established()).not.to.include('127.0.1.1');
+  });
+
+  it('a pool is read back as it was written, changed and deleted (E6)', async () => {
+    await cluster.installCrds();
+    const annotations = { 'example.com/ticket': '42' };
+    const spec = { addresses: ['192.168.16.248/29'], avoidFirstLast: true };
+    const body = { apiVersion: 'herald.dev/v1alpha1', kind: 'IPPool' };
+    await cluster.api.create(IP_POOLS, { ...body, metadata: { name: 'p', annotations }, spec });
+    const made = await cluster.api.get(IP_POOLS, 'p');
+    expect(made.metadata.annotations).to.deep.equal(annotations);
+    expect(at(made, 'spec')).to.deep.include(spec);
+    const addresses = ['192.168.16.250-192.168.16.252'];
+    await cluster.api.update(IP_POOLS, 'p', {
+      ...made,
+      spec: { ...Object(at(made, 'spec')), addresses },
+    });
+    expect(at(await cluster.api.get(IP_POOLS, 'p'), 'spec')).to.deep.include({ addresses });
+    await cluster.api.delete(IP_POOLS, 'p');
+    expect((await cluster.api.list(IP_POOLS)).items).to.deep.equal([]);
+  });
+});
