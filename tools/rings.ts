@@ -41,7 +41,7 @@ const RINGS: readonly Ring[] = [
       'test/bench/**/*.test.ts',
     ],
     timeoutMs: 30_000,
-    limitMinutes: 5,
+    limitMinutes: 15,
   },
   {
     name: 'package',

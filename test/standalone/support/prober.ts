@@ -4,7 +4,7 @@
  * were open when their way changed: no router without state can keep those.
  */
 
-import { readFileSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Host } from '../../support/netns.ts';
 import { done, notYet, until } from '../../support/poll.ts';
@@ -53,6 +53,8 @@ export class Prober {
   readonly #child: Running;
   readonly #output: string;
   readonly #everyMs: number;
+  readonly #probes: Probe[] = [];
+  #readBytes = 0;
 
   private constructor(child: Running, output: string, everyMs: number) {
     this.#child = child;
@@ -76,17 +78,24 @@ export class Prober {
     return prober;
   }
 
-  /** What has been decided so far; the youngest second may still be open. */
-  read(): Probe[] {
+  /** What has been decided so far; the youngest second may still be open. Only what was written since the last time is read. */
+  read(): readonly Probe[] {
+    if (!existsSync(this.#output)) return [];
+    const file = openSync(this.#output, 'r');
     try {
-      return parseProbes(readFileSync(this.#output, 'utf8'));
-    } catch {
-      return [];
+      const bytes = Buffer.alloc(fstatSync(file).size - this.#readBytes);
+      const count = readSync(file, bytes, 0, bytes.length, this.#readBytes);
+      const whole = bytes.subarray(0, bytes.lastIndexOf(0x0a, count - 1) + 1);
+      this.#readBytes += whole.length;
+      for (const probe of parseProbes(whole.toString())) this.#probes.push(probe);
+      return this.#probes;
+    } finally {
+      closeSync(file);
     }
   }
 
   /** Ends the sending, waits for the last outcome. */
-  async stop(): Promise<Probe[]> {
+  async stop(): Promise<readonly Probe[]> {
     await this.#child.stop();
     return this.read();
   }
