@@ -83,6 +83,7 @@ Measures Herald in Kubernetes: a real kube-apiserver and etcd, BIRD, one node. H
 
   --row=NAME       only this row: ${ROW_NAMES.join(', ')}; may be given several times
   --agents=N,…     simulated agents of the row failover, one run each (default 1000)
+  --claims=N       exclusive claims of the row failover (default ${FULL.claims})
   --singles=N      Services of the row single (default ${FULL.singles})
   --json=FILE      where the numbers go (default dist/bench-cluster.json)
   --save           also write docs/bench-cluster.json and the table of docs/bench-cluster.md
@@ -99,6 +100,7 @@ export class UsageError extends Error {}
 const flags = {
   row: { type: 'string', multiple: true },
   agents: { type: 'string' },
+  claims: { type: 'string' },
   singles: { type: 'string' },
   json: { type: 'string' },
   save: { type: 'boolean' },
@@ -116,12 +118,13 @@ export function benchOptions(argv: readonly string[]): BenchOptions | undefined 
   const isQuick = values.quick === true;
   const balancer = commandsOf(values);
   const sizes = isQuick ? QUICK : FULL;
-  const { agents, singles } = values;
+  const { agents, claims, singles } = values;
   return {
     rows: values.row === undefined ? ROW_NAMES : values.row.map(rowName),
     sizes: {
       ...sizes,
       ...(agents === undefined ? {} : { agents: agents.split(',').map(positive) }),
+      ...(claims === undefined ? {} : { claims: positive(claims) }),
       ...(singles === undefined ? {} : { singles: positive(singles) }),
     },
     isQuick,
