@@ -5,7 +5,20 @@ import type { WantedCondition } from './conditions.ts';
 
 export const AGENT_ALIVE = 'AgentAlive';
 
-export function aliveCondition(life: Life, reassignMs: number): WantedCondition | undefined {
+export interface AgentLife {
+  readonly life: Life;
+  /** its IPNode says that it serves: an agent that stops says otherwise before it gives its Lease back */
+  readonly isJoined: boolean;
+}
+
+export function aliveCondition(
+  { life, isJoined }: AgentLife,
+  reassignMs: number,
+): WantedCondition | undefined {
+  if (life === 'released' && isJoined) {
+    const message = 'no exclusive pool applies to it, so its agent renews no Lease';
+    return condition('Unknown', 'NoLease', message);
+  }
   switch (life) {
     case 'unproven':
       return undefined;

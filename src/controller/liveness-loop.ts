@@ -103,7 +103,8 @@ export class LivenessLoop implements LivenessView {
       return await this.#collect(ipNode);
     }
     const { reassignMs } = this.#options.limits ?? LIVENESS_LIMITS;
-    const wanted = aliveCondition(life, reassignMs);
+    const isJoined = ipNode.status.joined?.open === true;
+    const wanted = aliveCondition({ life, isJoined }, reassignMs);
     if (wanted === undefined) return DONE;
     const standing = ipNode.status.conditions ?? [];
     const isSilent = standing.every(({ type }) => type !== wanted.type) && !this.#hasLease(name);
