@@ -56,4 +56,5 @@ const datagrams = createSocket('udp4');
 datagrams.on('message', (bytes, from) => {
   datagrams.send(`${bytes.toString('latin1')} ${name}`, from.port, from.address);
 });
-datagrams.bind(Number(port), '0.0.0.0');
+// a server that is not scheduled for a tenth of a second must not be taken for a router that lost packets
+datagrams.bind(Number(port), '0.0.0.0', () => datagrams.setRecvBufferSize(4_000_000));
