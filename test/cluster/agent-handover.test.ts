@@ -61,6 +61,14 @@ describe('the hand-over from files to a cluster', function () {
     },
   });
 
+  const untilSession = (name: string) =>
+    untilValue(
+      `the session is called ${name}`,
+      async () => (await agent?.status())?.sessions.map(({ peer, state }) => `${peer} ${state}`),
+      (sessions) => sessions?.join() === `${name} established`,
+      PATIENT,
+    );
+
   it('drops neither the session nor the route, whatever comes and goes in the API', async () => {
     const folder = mkdtempSync(join(cluster.folder, 'documents-'));
     const write = (name: string, document: object) =>
@@ -84,13 +92,9 @@ describe('the hand-over from files to a cluster', function () {
     await untilRoute(bird, `${SERVED}/32`);
     // the peer goes from the file to the API: another name, the same session
     rmSync(join(folder, 'peer.json'));
-    await untilValue(
-      'the session goes by its other name',
-      async () => (await agent?.status())?.sessions.map(({ peer, state }) => `${peer} ${state}`),
-      (sessions) => sessions?.join() === 'router established',
-      PATIENT,
-    );
+    await untilSession('router');
     write('peer', tor('tor'));
+    await untilSession('tor');
     for (const [resource, name] of [
       [IP_CLAIMS, VIP],
       [IP_CLAIMS, SERVED],
