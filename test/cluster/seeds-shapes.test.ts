@@ -127,22 +127,23 @@ describe('shapes of a cluster', function () {
 
   it('two racks: each node peers with its own router by label, and the one above has a way by each rack (C31)', async () => {
     await cluster.applyKustomization(join(DEPLOY, 'base'));
-    const [port = 0] = await freePorts(1);
-    const core = await router({ asn: 65_000, port });
+    const core = await router({ asn: 65_000 });
+    const [ofOne = 0, ofTwo = 0] = await freePorts(2);
+    // BIRD listens where it dials from, by default on port 179 of all addresses: one of two could not
     const above = (asn: number, source: string) => `protocol bgp core {
-  local ${source} as ${asn}; neighbor ${core.address} port ${core.port} as 65000;
+  local ${source} as ${asn}; strict bind yes; neighbor ${core.address} port ${core.port} as 65000;
   multihop; connect delay time 1; error wait time 1, 1;
   ipv4 { import none; export all; next hop self; };
 }`;
     const one = await router({
       asn: 65_001,
       routerId: '192.0.2.1',
-      more: above(65_001, '127.0.9.1'),
+      more: above(65_001, `127.0.9.1 port ${ofOne}`),
     });
     const two = await router({
       asn: 65_002,
       routerId: '192.0.2.2',
-      more: above(65_002, '127.0.9.2'),
+      more: above(65_002, `127.0.9.2 port ${ofTwo}`),
     });
     const racks = { a: 'one', b: 'one', c: 'two' };
     const nodes = Object.keys(racks);

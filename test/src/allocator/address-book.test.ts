@@ -93,6 +93,19 @@ describe('AddressBook', () => {
     expect(book.freeIn('a', 'ipv4')).to.equal(2n);
   });
 
+  it('gives what came back the lowest first, whatever the order it came in', () => {
+    const book = new AddressBook();
+    book.setPools([pool('a', ['192.0.2.0/28'])]);
+    for (let last = 0; last < 16; last += 1) book.take(address(`192.0.2.${last}`), CLAIM);
+    expect(book.lowestFree('a', 'ipv4')).to.equal(undefined);
+    for (const last of [9, 4, 12, 1, 7]) book.release(address(`192.0.2.${last}`), CLAIM);
+    for (const last of [1, 4, 7, 9, 12]) {
+      expect(book.lowestFree('a', 'ipv4')).to.deep.equal(address(`192.0.2.${last}`));
+      book.take(address(`192.0.2.${last}`), CLAIM);
+    }
+    expect(book.lowestFree('a', 'ipv4')).to.equal(undefined);
+  });
+
   it('counts what is taken before a pool comes, and keeps count when pools change', () => {
     const book = new AddressBook();
     book.take(address('192.0.2.1'), CLAIM);

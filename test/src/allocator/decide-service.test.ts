@@ -327,6 +327,8 @@ describe('decideService: what stands', () => {
     const world = new AllocatorWorld(LAB);
     world.claim({ metadata: { name: '192.0.2.0' }, spec: {} });
     expect(world.apply(service('a/b'))).to.deep.equal(['192.0.2.1']);
+    expect(world.apply(service('a/greedy', asks('192.0.2.0')))).to.deep.equal([]);
+    expect(world.decide('a/greedy').verdict?.message).to.include('was made by hand');
     expect([...world.claims.released]).to.deep.equal([]);
   });
 });
