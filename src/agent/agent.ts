@@ -37,6 +37,8 @@ import { warningsOf } from './warnings.ts';
 /** how long a withdrawal may take to be written before its address is taken off all the same */
 const FLUSH_DEADLINE_MS = 1000;
 const SAVE_AFTER_MS = 500;
+/** of the time, at most, goes into saving */
+const SAVE_SHARE = 0.02;
 const SAVE_AGAIN_MS = 600_000;
 const PASSWORD_POLL_MS = 2000;
 const RETRY_MS = 1000;
@@ -57,6 +59,8 @@ export class Agent {
   #stopping: Promise<void> | undefined;
   #isUnbinding = false;
   #hasEnded = false;
+  #saveAfterMs = SAVE_AFTER_MS;
+  readonly #hasHeard = new Set<DocumentSource>();
   #guard: () => void = () => undefined;
 
   constructor(options: AgentOptions) {
@@ -120,7 +124,9 @@ export class Agent {
     if (this.#stopping !== undefined) return;
     const known = new Set((this.#knowledge.documents?.faults ?? []).map(faultKey));
     this.#knowledge.learn(source, documents, this.#desired, this.#now());
-    logDocuments(this.#options.log, documents, known);
+    logDocuments(this.#options.log, documents, { known, isQuiet: this.#hasHeard.has(source) });
+    // an API tells of every claim by itself
+    if (source === 'api') this.#hasHeard.add(source);
     this.#checks.applyServices(false);
     this.#refresh();
     this.#saveSoon();
@@ -376,11 +382,15 @@ export class Agent {
 
   #saveSoon(): void {
     if (this.#stopping === undefined)
-      this.#timers.startOnce('save', SAVE_AFTER_MS, () => this.#save());
+      this.#timers.startOnce('save', this.#saveAfterMs, () => this.#save());
   }
 
   #save(): void {
-    const view = this.#knowledge.toSave(this.#options.clock.wallTimeMs());
-    if (view !== undefined) this.#options.store.save(view);
+    const { clock, store } = this.#options;
+    const startMs = clock.now();
+    const view = this.#knowledge.toSave(clock.wallTimeMs());
+    if (view !== undefined) store.save(view);
+    // ten thousand claims take their time: a burst of changes is not one of writing
+    this.#saveAfterMs = Math.max(SAVE_AFTER_MS, (clock.now() - startMs) / SAVE_SHARE);
   }
 }

@@ -11,10 +11,23 @@ export function faultKey({ file, line, sentence }: DocumentFault): string {
   return `${file}:${line} ${sentence}`;
 }
 
-export function logDocuments(log: Log, documents: Documents, known: ReadonlySet<string>): void {
+export interface DocumentLogOptions {
+  /** faults that were told before */
+  readonly known: ReadonlySet<string>;
+  /** counts are of no interest to whoever reads the log */
+  readonly isQuiet?: boolean;
+}
+
+export function logDocuments(
+  log: Log,
+  documents: Documents,
+  { known, isQuiet = false }: DocumentLogOptions,
+): void {
   const { peers, pools, claims, faults } = documents;
   const counts = { peers: peers.length, pools: pools.length, claims: claims.length };
-  log.info('documents.loaded', { ...counts, refused: faults.length }, 'documents read');
+  const fields = { ...counts, refused: faults.length };
+  if (isQuiet) log.debug('documents.loaded', fields, 'documents read');
+  else log.info('documents.loaded', fields, 'documents read');
   const fresh = faults.filter((one) => !known.has(faultKey(one)));
   for (const fault of fresh.slice(0, MAX_TOLD)) {
     const { file, line, subject, sentence, keepsLastGood } = fault;

@@ -19,7 +19,7 @@ describe('the log of documents', () => {
   function told(documents: readonly DocumentFault[], known: ReadonlySet<string>): LogFields[] {
     const lines: LogFields[] = [];
     const log: Log = { ...SILENT_LOG, warn: (_event, fields) => lines.push(fields) };
-    logDocuments(log, { peers: [], pools: [], claims: [], faults: documents }, known);
+    logDocuments(log, { peers: [], pools: [], claims: [], faults: documents }, { known });
     return lines;
   }
 
