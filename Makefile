@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## install what is missing: Debian packages (routers are not started), Node 26 and npm packages
@@ -89,3 +89,11 @@ bench: setup build ## speed and memory beside BIRD, FRR, GoBGP, ExaBGP (wants ro
 .PHONY: bench-agent
 bench-agent: setup build ## the agent without a cluster: start, first route, stop, memory, ten thousand claims (no root; BENCH=--runs=3)
 	@$(NODE) test/bench/agent/run.ts $(BENCH)
+
+.PHONY: bench-cluster
+bench-cluster: setup build ## Herald in Kubernetes beside the numbers of MetalLB: one Service, a burst, a start, memory, lost nodes (BENCH=--help)
+	@$(NODE) test/bench/cluster/run.ts $(BENCH)
+
+.PHONY: break-rows
+break-rows: setup ## takes behaviours out one line at a time, each in a copy, and wants the named test red (some minutes)
+	@$(NODE) tools/break-rows.ts
