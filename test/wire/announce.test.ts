@@ -134,7 +134,7 @@ async function connectTimeout(): Promise<void> {
   const started = performance.now();
   const herald = announce(number, '--connect-timeout', '1', '10.1.0.0/16');
   expect((await herald.exit()).status).to.equal(1);
-  expect(performance.now() - started).to.be.within(900, 10_000);
+  expect(performance.now() - started).to.be.within(900, 30_000);
   expect(herald.stderr).to.contain('no session within 1 s');
   expect(herald.stdout).to.equal('');
 }
