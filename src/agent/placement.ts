@@ -46,10 +46,10 @@ function inMode(placement: Placement, mode: Placement['mode']): Placement {
   return placement.mode === mode ? placement : { ...placement, mode };
 }
 
-/** Who cannot renew its Lease may have lost the claim without knowing: one step down, never out. */
+/** A holder that cannot renew its Lease may have lost the claim without knowing: one step down, never out. Who stands lower stays: a step more would make it the equal of a leaving one. */
 function fenced(level: PreferenceLevel, { fencedSinceMs }: PlacementView): PreferenceLevel {
   if (fencedSinceMs === undefined) return level;
-  return level === 0 ? 1 : 2;
+  return level === 0 ? 1 : level;
 }
 
 const ANYCAST: Gate = {

@@ -134,7 +134,7 @@ describe('claims of the API', () => {
     { labels: { [nodeLabel(NODE)]: '1' }, fenced: false, prepend: 3, localPref: 150 },
     { labels: { [nodeLabel(NODE)]: '2' }, fenced: false, prepend: 6, localPref: 100 },
     { labels: { [nodeLabel(NODE)]: '0' }, fenced: true, prepend: 3, localPref: 150 },
-    { labels: { [nodeLabel(NODE)]: '1' }, fenced: true, prepend: 6, localPref: 100 },
+    { labels: { [nodeLabel(NODE)]: '1' }, fenced: true, prepend: 3, localPref: 150 },
     { labels: { [ANYCAST_LABEL]: '' }, fenced: true, prepend: undefined, localPref: undefined },
   ];
   for (const { labels, fenced, prepend, localPref } of levels) {
