@@ -22,7 +22,7 @@ import { createLab, type Host, type Lab } from '../../support/netns.ts';
 import { untilValue } from '../../support/poll.ts';
 import { run } from '../../support/process.ts';
 import { agentKubeconfig } from './agent-run.ts';
-import { exposeApi } from './api-relay.ts';
+import { type ApiRelay, exposeApi } from './api-relay.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 import { type HeraldRun, startHerald } from './herald-run.ts';
 
@@ -42,6 +42,7 @@ export class TrafficLab {
   readonly edge: EdgeRouter;
   readonly #nodes: readonly Host[];
   readonly runs: HeraldRun[] = [];
+  readonly #relays: ApiRelay[] = [];
 
   constructor(parts: {
     readonly cluster: Cluster;
@@ -99,7 +100,7 @@ export class TrafficLab {
 
   async #agent(host: Host): Promise<void> {
     const { cluster } = this;
-    await exposeApi(host, cluster.url);
+    this.#relays.push(await exposeApi(host, cluster.url));
     const kubeconfig = await agentKubeconfig(cluster, host.name);
     const state = join(host.folder, 'state');
     mkdirSync(state, { recursive: true });
@@ -150,6 +151,7 @@ export class TrafficLab {
 
   async stop(): Promise<void> {
     await Promise.all(this.runs.map((each) => each.kill()));
+    await Promise.all(this.#relays.map((each) => each.stop()));
     await this.edge.stop();
     await this.lab.destroy();
     await this.cluster.stop();
