@@ -75,6 +75,8 @@ export class Mover {
   /** orderly moves under way, by claim: the label of who leaves */
   readonly #leaving = new Map<string, string>();
   readonly #leavingFrom = new Map<string, number>();
+  /** claims that a node lost its label on, by that label; what it has confirmed falls out when somebody looks */
+  readonly #lost = new Map<string, Set<string>>();
   /** claims for which too many others leave the same node, by its label */
   readonly #lined = new Map<string, Set<string>>();
   /** when a move that had to wait may go */
@@ -92,6 +94,12 @@ export class Mover {
   *waitingFor(node: string): Iterable<string> {
     for (const name of this.#options.index.claimsOf(node)) {
       if (this.#unsettled.has(name)) yield name;
+    }
+    // one that has lost its label has no part in the claim any more, and yet its word that it has left is waited for
+    const label = nodeLabel(node);
+    for (const name of this.#lost.get(label) ?? []) {
+      if (this.#memories.get(name)?.left.has(label) !== true) this.#lost.get(label)?.delete(name);
+      else if (this.#unsettled.has(name)) yield name;
     }
   }
 
@@ -133,6 +141,9 @@ export class Mover {
   wrote(subject: PlacementSubject, write: ClaimWrite, version: bigint): void {
     const { name, claim, meta } = subject;
     noteWrite(this.#memory(subject), write.labels, levelsOf(claim), version);
+    for (const [label, value] of Object.entries(write.labels)) {
+      if (value === null) this.#lost.set(label, (this.#lost.get(label) ?? new Set()).add(name));
+    }
     const down = steppedDown(levelsOf(claim), write);
     if (down !== undefined) this.#beginLeaving(name, down);
     const { log, events, counters = NO_COUNTERS } = this.#options;

@@ -115,7 +115,8 @@ describe('traffic to Services', function () {
     await prober.stop();
     const events = routes.events(EXCLUSIVE).filter(({ atMs }) => atMs >= fromMs);
     await routes.stop();
-    expect(outage.lost, JSON.stringify(outage)).to.equal(0);
+    const said = `${JSON.stringify(outage)}\n${JSON.stringify(events)}\n${world.edge.log().slice(-1500)}`;
+    expect(outage.lost, said).to.equal(0);
     expect(events.length).to.be.at.least(MOVES);
     expect(events.filter(({ gateways }) => gateways.length !== 1)).to.deep.equal([]);
   });

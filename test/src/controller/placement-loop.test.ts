@@ -263,6 +263,29 @@ describe('PlacementLoop', () => {
     ]);
   });
 
+  it('goes on as soon as one that has lost its label says that it has left', async () => {
+    bed = new Bed();
+    await bed.join('a', 'b');
+    bed.control();
+    bed.claim(0);
+    await bed.run(15);
+    const first = String(bed.node(0));
+    const second = first === 'a' ? 'b' : 'a';
+    await bed.agent(first).setDraining('by hand');
+    while (JSON.stringify(bed.labels(0)) !== JSON.stringify({ [nodeLabel(second)]: '0' })) {
+      await bed.run(1);
+    }
+    // nobody has heard from the first since it lost its label; now it is asked to take the claim back
+    bed.isAnswering = false;
+    await bed.agent(first).setDraining(undefined);
+    await bed.agent(second).setDraining('by hand');
+    await bed.run(2);
+    expect(bed.labels(0)).to.deep.equal({ [nodeLabel(second)]: '0' });
+    await bed.agent(first).answer();
+    await bed.run(1);
+    expect(bed.labels(0)).to.deep.equal({ [nodeLabel(second)]: '2' });
+  });
+
   it('waits for answers, asks another node where one does not answer, and never without a path', async () => {
     await three(1);
     const node = String(bed.node(0));
