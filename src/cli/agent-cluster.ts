@@ -3,7 +3,6 @@
  * controller. Loaded only where a cluster is a source, so that an agent of files stays as light as it is.
  */
 
-import { readFileSync } from 'node:fs';
 import { type Clock, nodeClock, nodeRandom } from 'bgp-ts';
 import type { Agent } from '../agent/agent.ts';
 import { howToStop } from '../agent/kube-report/how-to-stop.ts';
@@ -11,14 +10,13 @@ import { type KubeReport, startKubeReport } from '../agent/kube-report/kube-repo
 import type { OwnPod } from '../agent/kube-report/restart-evidence.ts';
 import type { StopKind } from '../agent/kube-report/restart-proof.ts';
 import type { SettingTexts } from '../config/agent-settings.ts';
-import { parseServers } from '../config/api-servers.ts';
 import type { Log } from '../log/log.ts';
 import { AgentSource } from '../sources/kube/agent-source.ts';
 import { type ClosableKubeApi, createKubeApi } from '../sources/kube/api-client.ts';
-import { KubeAccessError } from '../sources/kube/find-kubeconfig.ts';
-import { type KubeAccess, loadKubeAccess } from '../sources/kube/kube-access.ts';
+import type { KubeAccess } from '../sources/kube/kube-access.ts';
 import { pause } from '../sources/kube/pause.ts';
 import { type ApiMeter, MeteredApi } from '../telemetry/metered-api.ts';
+import { accessOf } from './api-access.ts';
 import { UsageError, type World } from './command.ts';
 
 export interface ClusterParts {
@@ -91,24 +89,6 @@ async function startOwnController(
     log,
     version: world.version,
   });
-}
-
-/** Throws a UsageError with what to do where there is no way to the API. */
-export async function accessOf(settings: SettingTexts, { env }: World): Promise<KubeAccess> {
-  const { kubeconfig, context, apiServer } = settings;
-  try {
-    return await loadKubeAccess({
-      ...(kubeconfig !== '' && { kubeconfig }),
-      ...(context !== '' && { context }),
-      servers: parseServers(apiServer),
-      env,
-      readFile: (path) => readFileSync(path, 'utf8'),
-      clock: nodeClock,
-    });
-  } catch (error) {
-    if (error instanceof KubeAccessError) throw new UsageError(error.message);
-    throw error;
-  }
 }
 
 const ACCESS_RETRY_MS = 2000;

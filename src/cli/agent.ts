@@ -116,7 +116,7 @@ export const agentCommand: Command = {
 async function earlyAccess(settings: SettingTexts, world: World): Promise<KubeAccess | undefined> {
   const { sources, directory } = parseSources(settings.source);
   if (!sources.includes('api') || directory !== undefined) return undefined;
-  const { accessOf } = await import('./agent-cluster.ts');
+  const { accessOf } = await import('./api-access.ts');
   return await accessOf(settings, world);
 }
 

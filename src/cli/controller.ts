@@ -7,7 +7,6 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { nodeClock, nodeRandom } from 'bgp-ts';
-import { parseServers } from '../config/api-servers.ts';
 import {
   CONTROLLER_SETTINGS,
   type ControllerSettingTexts,
@@ -19,10 +18,9 @@ import { LOG_LEVELS, type Log } from '../log/log.ts';
 import { createPinoLog } from '../log/pino-log.ts';
 import type { KubeApi } from '../sources/kube/api.ts';
 import { createKubeApi } from '../sources/kube/api-client.ts';
-import { KubeAccessError } from '../sources/kube/find-kubeconfig.ts';
-import { type KubeAccess, loadKubeAccess } from '../sources/kube/kube-access.ts';
 import { type Health, TelemetryServer } from '../telemetry/http.ts';
 import { parseListenAddress } from '../telemetry/listen-address.ts';
+import { accessOf } from './api-access.ts';
 import { type Command, UsageError, type World } from './command.ts';
 import { processFacts } from './process-facts.ts';
 import { settingsHelp } from './settings-help.ts';
@@ -87,23 +85,6 @@ function readControllerSettings(args: readonly string[], { env }: World): Contro
     return settings;
   } catch (error) {
     if (error instanceof SettingError) throw new UsageError(error.message);
-    throw error;
-  }
-}
-
-async function accessOf(settings: ControllerSettingTexts, { env }: World): Promise<KubeAccess> {
-  const { kubeconfig, context, apiServer } = settings;
-  try {
-    return await loadKubeAccess({
-      ...(kubeconfig !== '' && { kubeconfig }),
-      ...(context !== '' && { context }),
-      servers: parseServers(apiServer),
-      env,
-      readFile: (path) => readFileSync(path, 'utf8'),
-      clock: nodeClock,
-    });
-  } catch (error) {
-    if (error instanceof KubeAccessError) throw new UsageError(error.message);
     throw error;
   }
 }

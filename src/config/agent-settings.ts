@@ -10,7 +10,7 @@ import { parseAddress, parseRouterId } from 'bgp-ts';
 import { parsePin, parseTarget } from '../checks/parse-target.ts';
 import { LOG_LEVELS } from '../log/log.ts';
 import { parseListenAddress } from '../telemetry/listen-address.ts';
-import { parseServers } from './api-servers.ts';
+import { API_SETTINGS } from './api-settings.ts';
 import { parseSources } from './document-sources.ts';
 import {
   anything,
@@ -39,21 +39,7 @@ export const SETTINGS = {
     anything,
     "this machine's name, in a cluster that of its Node; default: $NODE_NAME, else its hostname",
   ),
-  kubeconfig: row(
-    'kubeconfig',
-    'FILE',
-    '',
-    anything,
-    "how to reach the API; default: KUBECONFIG, then the pod's service account, then ~/.kube/config",
-  ),
-  context: row('context', 'NAME', '', anything, 'context of the kubeconfig; default: its current'),
-  apiServer: row(
-    'api-server',
-    'URL,…',
-    '',
-    parseServers,
-    'more addresses of the same API, tried when one does not answer; separated by commas',
-  ),
+  ...API_SETTINGS,
   kubeProxyCheck: row(
     'kube-proxy-check',
     'URL',

@@ -6,26 +6,12 @@
 import type { ElectionTimes } from '../controller/election-rules.ts';
 import { LOG_LEVELS } from '../log/log.ts';
 import { parseListenAddress } from '../telemetry/listen-address.ts';
-import { parseServers } from './api-servers.ts';
+import { API_SETTINGS } from './api-settings.ts';
 import { SettingError } from './read-settings.ts';
 import { anything, oneOf, row, type SettingRow, seconds, yesNo } from './setting-row.ts';
 
 export const CONTROLLER_SETTINGS = {
-  kubeconfig: row(
-    'kubeconfig',
-    'FILE',
-    '',
-    anything,
-    "how to reach the API; default: KUBECONFIG, then the pod's service account, then ~/.kube/config",
-  ),
-  context: row('context', 'NAME', '', anything, 'context of the kubeconfig; default: its current'),
-  apiServer: row(
-    'api-server',
-    'URL,…',
-    '',
-    parseServers,
-    'more addresses of the same API, tried when one does not answer; separated by commas',
-  ),
+  ...API_SETTINGS,
   defaultClass: yesNo(
     'default-class',
     'false',

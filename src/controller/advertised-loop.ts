@@ -18,6 +18,7 @@ import type { ControllerCaches } from './caches.ts';
 import { changedCondition, type WantedCondition } from './conditions.ts';
 import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
 import { type EventSink, serviceRef } from './events.ts';
+import { GiveWay, writesPerSecond } from './give-way.ts';
 import { Pace } from './pace.ts';
 
 export interface AdvertisedLoopOptions {
@@ -41,11 +42,6 @@ const STALE_NUMBERS_MS = 60_000;
 const CONCURRENCY = 4;
 const SLICE = 500;
 const SLICE_MS = 10;
-const MOST_BUSY_MS = 30_000;
-/** writes a second over all nodes that hear of them: 1,000 nodes leave 5 a second */
-const HEARERS_PER_SECOND = 5000;
-const FEWEST_PER_SECOND = 2;
-const MOST_PER_SECOND = 50;
 
 export class AdvertisedLoop {
   readonly #options: AdvertisedLoopOptions;
@@ -81,13 +77,14 @@ class Run {
   /** since when a Service's condition should have another reason, or other words */
   readonly #since = new Map<string, { readonly reason: string; readonly sinceMs: number }>();
   readonly #dirty = new Set<string>();
-  #busySinceMs: number | undefined;
+  readonly #giveWay: GiveWay;
   #isStopped = false;
 
   constructor(options: AdvertisedLoopOptions, counters: ControllerCounters) {
     const { clock, random, caches } = options;
     this.#options = options;
     this.#timers = new NamedTimers(clock);
+    this.#giveWay = new GiveWay(clock, options.isBusy);
     this.#pace = new Pace(clock, () => writesPerSecond(caches.nodes.items.size));
     this.#numbersPace = new Pace(clock, () => 1);
     this.#queue = new KeyQueue({
@@ -164,7 +161,7 @@ class Run {
   }
 
   #flush(): void {
-    if (this.#mustWait()) {
+    if (this.#giveWay.mustWait()) {
       this.#soon();
       return;
     }
@@ -182,16 +179,6 @@ class Run {
     const next = from + SLICE;
     if (next >= keys.length || this.#isStopped) return;
     this.#options.clock.startTimer(SLICE_MS, () => this.#hand(keys, next));
-  }
-
-  #mustWait(): boolean {
-    const { isBusy, clock } = this.#options;
-    if (isBusy?.() !== true) {
-      this.#busySinceMs = undefined;
-      return false;
-    }
-    this.#busySinceMs ??= clock.now();
-    return clock.now() - this.#busySinceMs < MOST_BUSY_MS;
   }
 
   async #look(key: string, isForNumbers: boolean): Promise<QueueOutcome> {
@@ -263,11 +250,6 @@ class Run {
     const type = status === 'True' && reason === 'Advertised' ? 'Normal' : 'Warning';
     this.#options.events.record({ object: serviceRef(service), type, reason, message });
   }
-}
-
-function writesPerSecond(nodes: number): number {
-  const wanted = HEARERS_PER_SECOND / Math.max(nodes, 1);
-  return Math.min(Math.max(wanted, FEWEST_PER_SECOND), MOST_PER_SECOND);
 }
 
 function objectOf<T>(document: CachedDocument<T> | undefined): T | undefined {

@@ -18,6 +18,7 @@ import { type CachedDocument, cachedDocument } from './cached-document.ts';
 import type { ControllerCaches } from './caches.ts';
 import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
 import type { EventSink } from './events.ts';
+import { GiveWay, writesPerSecond } from './give-way.ts';
 import type { LivenessView } from './liveness-watch.ts';
 import { Pace } from './pace.ts';
 import { PlacementIndex } from './placement-index.ts';
@@ -48,11 +49,6 @@ const CONCURRENCY = 16;
 const STATUS_CONCURRENCY = 2;
 const STATUS_DELAY_MS = 300;
 const BUSY_AGAIN_MS = 1000;
-const MOST_BUSY_MS = 30_000;
-/** every node hears of an anycast claim: so many deliveries a second, in writes that few nodes make many */
-const HEARERS_PER_SECOND = 5000;
-const FEWEST_PER_SECOND = 2;
-const MOST_PER_SECOND = 50;
 
 export class PlacementLoop {
   readonly #options: PlacementLoopOptions;
@@ -63,7 +59,7 @@ export class PlacementLoop {
   readonly #nodes: PlacementNodes;
   readonly #mover: Mover;
   readonly #pace: Pace;
-  #busySinceMs: number | undefined;
+  readonly #giveWay: GiveWay;
   #queue: KeyQueue | undefined;
   #statusQueue: KeyQueue | undefined;
   #ends: readonly (() => void)[] = [];
@@ -73,6 +69,7 @@ export class PlacementLoop {
     const { caches, liveness, clock, moveRate = MOVE_RATE } = options;
     this.#options = options;
     this.#nodes = new PlacementNodes(caches, liveness, clock);
+    this.#giveWay = new GiveWay(clock, options.isBusy);
     this.#pace = new Pace(clock, () => writesPerSecond(caches.nodes.items.size));
     const budget = new MoveBudget(moveRate, clock.now());
     const requeue = (name: string) => this.#queue?.add(name);
@@ -253,7 +250,7 @@ export class PlacementLoop {
 
   async #writeStatus(key: string): Promise<QueueOutcome> {
     if (this.#dueStatus(key)?.verdict === ANYCAST_PLACED) {
-      if (this.#mustWait()) return { kind: 'retry', afterMs: BUSY_AGAIN_MS };
+      if (this.#giveWay.mustWait()) return { kind: 'retry', afterMs: BUSY_AGAIN_MS };
       await this.#pace.take();
       if (this.#statusQueue === undefined) return DONE;
     }
@@ -282,21 +279,6 @@ export class PlacementLoop {
     const status = claimStatus(meta, verdict, this.#options.clock.wallTimeMs());
     return status && { verdict, status, meta };
   }
-
-  #mustWait(): boolean {
-    const { isBusy, clock } = this.#options;
-    if (isBusy?.() !== true) {
-      this.#busySinceMs = undefined;
-      return false;
-    }
-    this.#busySinceMs ??= clock.now();
-    return clock.now() - this.#busySinceMs < MOST_BUSY_MS;
-  }
-}
-
-function writesPerSecond(nodes: number): number {
-  const wanted = HEARERS_PER_SECOND / Math.max(nodes, 1);
-  return Math.min(Math.max(wanted, FEWEST_PER_SECOND), MOST_PER_SECOND);
 }
 
 /** It goes, or its address is quarantined: who has a label on it must keep it until it has answered. */

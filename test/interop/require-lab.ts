@@ -54,7 +54,11 @@ export function requireLab(routers: readonly RouterKind[] = allRouters): string[
 export function skipWithoutLab(context: Mocha.Context, routers?: readonly RouterKind[]): void {
   const missing = requireLab(routers);
   if (missing.length === 0) return;
-  const sentence = `interop lab is missing: ${missing.join(' ')}`;
+  skipLoudly(context, `interop lab is missing: ${missing.join(' ')}`);
+}
+
+/** Skips with a sentence on stderr, or fails with it where HERALD_REQUIRE_LAB is set. */
+export function skipLoudly(context: Mocha.Context, sentence: string): void {
   const { HERALD_REQUIRE_LAB: required = '' } = process.env;
   if (required !== '') throw new Error(sentence);
   process.stderr.write(`SKIPPED: ${sentence}\n`);

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheFolder } from '../../../tools/kubernetes/version.ts';
-import { requireLab } from '../../interop/require-lab.ts';
+import { requireLab, skipLoudly } from '../../interop/require-lab.ts';
 
 const PROGRAMS = ['etcd', 'openssl', 'setpriv'];
 
@@ -25,11 +25,7 @@ export function skipWithoutCluster(context: Mocha.Context, needs: ClusterNeeds =
     missing.push('kube-apiserver: neither built nor is there a Go to build it.');
   if (needs.lab === true) missing.push(...requireLab(['bird']));
   if (missing.length === 0) return;
-  const sentence = `tests with a cluster cannot run: ${missing.join(' ')}`;
-  const { HERALD_REQUIRE_LAB: required = '' } = process.env;
-  if (required !== '') throw new Error(sentence);
-  process.stderr.write(`SKIPPED: ${sentence}\n`);
-  context.skip();
+  skipLoudly(context, `tests with a cluster cannot run: ${missing.join(' ')}`);
 }
 
 function isInstalled(program: string): boolean {
