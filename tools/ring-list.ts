@@ -1,0 +1,93 @@
+/** The rings: sets of mocha files with one purpose each, in the order in which they run. */
+
+export interface Ring {
+  readonly name: string;
+  readonly summary: string;
+  readonly files: readonly string[];
+  /** for one test that names no timeout of its own */
+  readonly timeoutMs: number;
+  /** wall clock for all of it: several times what it takes on two busy cores */
+  readonly limitMinutes: number;
+  /** `make test-long` has at least 100 runs per case in it, so once is enough, and it takes longer */
+  readonly longLimitMinutes?: number;
+  /** so many files at the same time, each in a process of its own; for files that wait more than they work */
+  readonly atOnce?: number;
+  /** with `atOnce`: these take longest, and begin first */
+  readonly first?: readonly string[];
+}
+
+export const RINGS: readonly Ring[] = [
+  {
+    name: 'unit',
+    summary: 'codec, machines, RIB, transports: vectors, matrices, properties',
+    files: [
+      'test/protocol/**/*.test.ts',
+      'test/src/**/*.test.ts',
+      'test/tools/**/*.test.ts',
+      'test/bench/**/*.test.ts',
+    ],
+    timeoutMs: 30_000,
+    limitMinutes: 15,
+  },
+  {
+    name: 'package',
+    summary: 'bgp-ts as npm packs it, installed into an empty project; dist/herald',
+    files: ['test/package/**/*.test.ts'],
+    timeoutMs: 180_000,
+    limitMinutes: 10,
+  },
+  {
+    name: 'wire',
+    summary: 'a scripted neighbour on real sockets: every error of RFC 4271 §6 and RFC 7606',
+    files: ['test/wire/**/*.test.ts'],
+    timeoutMs: 60_000,
+    limitMinutes: 15,
+  },
+  {
+    name: 'simulation',
+    summary:
+      'three agents and a router on one clock of their own, thousands of faults, planted bugs',
+    files: ['test/simulation/**/*.test.ts'],
+    timeoutMs: 300_000,
+    limitMinutes: 10,
+  },
+  {
+    name: 'interop',
+    summary: 'bird2, frr, gobgpd, openbgpd and exabgp in network namespaces',
+    files: ['test/interop/**/*.test.ts'],
+    timeoutMs: 120_000,
+    limitMinutes: 40,
+  },
+  {
+    name: 'standalone',
+    summary:
+      'the agent without a cluster: real routers, kernel routes, packets and clients in namespaces',
+    files: ['test/standalone/**/*.test.ts'],
+    timeoutMs: 120_000,
+    limitMinutes: 40,
+    longLimitMinutes: 300,
+  },
+  {
+    name: 'cluster',
+    summary: 'Herald in Kubernetes: a real kube-apiserver and etcd, real routers',
+    files: ['test/cluster/**/*.test.ts'],
+    timeoutMs: 120_000,
+    limitMinutes: 40,
+    longLimitMinutes: 300,
+    atOnce: 3,
+  },
+  {
+    name: 'demo',
+    summary: 'make demo as anyone runs it, and its page in a browser',
+    files: ['test/demo/**/*.test.ts'],
+    timeoutMs: 180_000,
+    limitMinutes: 15,
+  },
+];
+
+export const ringOf = (name: string): Ring | undefined => RINGS.find((ring) => ring.name === name);
+
+/** `make test-long`: every ring several times over */
+export function isLong(): boolean {
+  return process.env['HERALD_TEST_LONG'] === '1';
+}
