@@ -5,6 +5,7 @@
 
 import type { Clock, Timer } from 'bgp-ts';
 import type { Log } from '../log/log.ts';
+import type { IpNode } from '../model/ip-node.ts';
 import { NAMESPACE, nodeLease } from '../model/names.ts';
 import { type Life, Liveness, type LivenessLimits } from '../scheduler/liveness.ts';
 import type { Lease } from '../sources/kube/convert-lease.ts';
@@ -91,16 +92,24 @@ export class LivenessWatch implements LivenessView {
     for (const lease of caches.leases.items.values()) {
       if (NODE_LEASE.test(lease.name)) this.#liveness.see(lease.name, sightOf(lease), nowMs, true);
     }
-    for (const [name, { status }] of caches.ipNodes.items) {
-      const known = status.conditions?.find(({ type }) => type === AGENT_ALIVE);
-      if (known?.status === 'False') this.#liveness.knowDead(nodeLease(name));
+    for (const [name, ipNode] of caches.ipNodes.items) {
+      this.#read(ipNode);
       this.#depart(name);
     }
     this.#ends = [
       caches.subscribe('leases', (key, now) => this.#see(key, now)),
       caches.subscribe('nodes', (name) => this.#depart(name)),
+      // whoever leads may have found it dead a moment before a standby would, and fall silent with the next
+      caches.subscribe('ipNodes', (_, now) => this.#read(now)),
     ];
     this.#schedule();
+  }
+
+  #read(ipNode: IpNode | undefined): void {
+    if (ipNode === undefined) return;
+    const word = ipNode.status.conditions?.find(({ type }) => type === AGENT_ALIVE);
+    if (word?.status !== 'False') return;
+    this.#liveness.knowDead(nodeLease(ipNode.name), this.#options.clock.now());
   }
 
   #see(key: string, lease: Lease | undefined): void {

@@ -109,10 +109,15 @@ export class Liveness {
     if (known !== undefined) known.uid = undefined;
   }
 
-  /** An earlier controller has found it dead: that it is silent now says nothing about our own eyes. */
-  knowDead(name: string): void {
+  /**
+   * Another controller has found it dead: that it is silent now says nothing about our own eyes. Of one that we have just heard that word
+   * is old.
+   */
+  knowDead(name: string, nowMs: number): void {
     const known = this.#nodes.get(name);
-    if (known !== undefined && known.proofs === 0) known.isFoundDead = true;
+    if (known === undefined) return;
+    const isSilent = this.#silence(known, nowMs) > this.#limits.lateMs;
+    if (known.proofs === 0 || isSilent) known.isFoundDead = true;
   }
 
   /** Whether its Node has been deleted: a person knows better than we what became of it. */

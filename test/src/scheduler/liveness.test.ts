@@ -183,9 +183,30 @@ describe('liveness', () => {
   it('knows from an earlier controller that one was dead before', () => {
     const cluster = new Cluster(THREE);
     cluster.silence('a', 'b');
-    cluster.liveness.knowDead('a');
+    cluster.liveness.knowDead('a', cluster.nowMs);
     cluster.run(20);
     expect([cluster.life('a'), cluster.life('b')]).to.deep.equal(['dead', 'dead']);
+  });
+
+  it('takes the word of the controller that leads, which may be a moment ahead', () => {
+    const cluster = running();
+    cluster.silence('a');
+    cluster.run(6);
+    cluster.silence('b');
+    cluster.run(8);
+    expect(cluster.liveness.look(cluster.nowMs).isBlind).to.equal(true);
+    // the leader has found it dead by now, and dies with the second machine
+    cluster.liveness.knowDead('a', cluster.nowMs);
+    cluster.run(20);
+    expect([cluster.life('a'), cluster.life('b')]).to.deep.equal(['dead', 'dead']);
+  });
+
+  it('does not take an old word about one that it has just heard', () => {
+    const cluster = running();
+    cluster.liveness.knowDead('a', cluster.nowMs);
+    cluster.silence('a', 'b');
+    cluster.run(20);
+    expect([cluster.life('a'), cluster.life('b')]).to.deep.equal(['unheard', 'unheard']);
   });
 
   it('believes a person who deletes the Nodes of those that are silent', () => {
