@@ -32,6 +32,10 @@ format: setup ## format and fix what can be fixed
 build: setup ## dist/herald: the program as one bundle
 	@$(NODE) tools/build.ts
 
+.PHONY: image
+image: build ## herald:<version> by docker, podman or buildah, for your registry (IMAGE= its name, IMAGE_TOOL=, BASE=)
+	@IMAGE='$(IMAGE)' IMAGE_TOOL='$(IMAGE_TOOL)' BASE='$(BASE)' tools/image.sh
+
 .PHONY: clean
 clean: ## remove what was built
 	@rm -rf dist protocol/dist coverage
