@@ -51,7 +51,9 @@ export async function linkCluster(parts: ClusterParts, access: KubeAccess): Prom
   const metered = parts.meter === undefined ? api : new MeteredApi(api, parts.meter);
   const shared = { api: metered, clock: nodeClock, random: nodeRandom, log };
   const source = new AgentSource({ ...shared, nodeName, agent });
-  const report = startKubeReport({ ...shared, agent, node: nodeName, instance });
+  const ignoresExcludeLabel = settings.withController === 'true';
+  const whose = { agent, node: nodeName, instance, ignoresExcludeLabel };
+  const report = startKubeReport({ ...shared, ...whose });
   source.start();
   const controller =
     settings.withController === 'true' ? await startOwnController(parts, api) : undefined;

@@ -194,7 +194,7 @@ const NOT_DRAINING: GateAnswer = {
 function drainAnswer(
   { name, node }: NodeFacts,
   { claim, pool, nowMs }: ClaimCase,
-  { draining }: IpNodeStatus,
+  { draining, ignoresExcludeLabel = false }: IpNodeStatus,
 ): GateAnswer {
   const gate = { name: 'not-draining' } as const;
   if (draining !== undefined) {
@@ -204,7 +204,8 @@ function drainAnswer(
     return { ...gate, state: isOver ? 'closed' : 'draining', sentence: reason, since, remedy };
   }
   if (typeof node === 'string') return NOT_DRAINING;
-  const isExcludable = claim.services.length > 0 && pool?.ignoreExcludeLabel === false;
+  const isIgnored = ignoresExcludeLabel || pool?.ignoreExcludeLabel !== false;
+  const isExcludable = claim.services.length > 0 && !isIgnored;
   for (const trigger of pool?.drain.on ?? []) {
     const found = triggered(node, trigger, isExcludable);
     if (found !== undefined) return { ...gate, state: 'draining', ...found };

@@ -20,12 +20,14 @@ export interface NodeView {
   readonly isHeard: boolean;
   readonly isJoined: boolean;
   readonly isDraining: boolean;
+  /** it has the exclude label, and is not the only node there is */
+  readonly isExcluded: boolean;
   /** names of the BGPPeers that it has a session with */
   readonly established: ReadonlySet<string>;
 }
 
 export function nodeView(ipNode: IpNode, node: ClusterNode | undefined): NodeView {
-  const { joined, draining, sessions = [] } = ipNode.status;
+  const { joined, draining, sessions = [], ignoresExcludeLabel = false } = ipNode.status;
   const up = sessions.filter(({ state }) => state === 'Established');
   return {
     name: ipNode.name,
@@ -33,6 +35,7 @@ export function nodeView(ipNode: IpNode, node: ClusterNode | undefined): NodeVie
     isHeard: node !== undefined && isHeard(node, ipNode),
     isJoined: joined?.open === true,
     isDraining: draining !== undefined,
+    isExcluded: node?.labels[EXCLUDE_LABEL] !== undefined && !ignoresExcludeLabel,
     established: new Set(up.map(({ peer }) => peer)),
   };
 }
@@ -47,9 +50,9 @@ export function isHeard({ ready }: ClusterNode, { status: { conditions = [] } }:
 
 /** Equal texts: the node counts in the same way everywhere. */
 export function viewSignature(view: NodeView): string {
-  const { isHeard, isJoined, isDraining, established, labels } = view;
+  const { isHeard, isJoined, isDraining, isExcluded, established, labels } = view;
   const peers = [...established].sort().join(',');
-  return `${isHeard} ${isJoined} ${isDraining} ${peers} ${JSON.stringify(labels)}`;
+  return `${isHeard} ${isJoined} ${isDraining} ${isExcluded} ${peers} ${JSON.stringify(labels)}`;
 }
 
 export interface ReachScope {
@@ -113,8 +116,7 @@ export function reachSignature({ nodes, peers }: Reach): string {
 
 function takesPart({ pool, placement, isOfService }: ReachScope, view: NodeView): boolean {
   if (!view.isHeard || !view.isJoined) return false;
-  const isExcluded = view.labels[EXCLUDE_LABEL] !== undefined;
-  if (isExcluded && isOfService && !pool.ignoreExcludeLabel) return false;
+  if (view.isExcluded && isOfService && !pool.ignoreExcludeLabel) return false;
   return selects(placement.nodeSelector, view.labels);
 }
 

@@ -18,6 +18,8 @@ export interface IpNodeStatus {
   };
   /** why the node takes no exclusive claim and gives back those it has; absent = it does not drain */
   readonly draining?: { readonly reason: string; readonly since: string };
+  /** it is the only node there is (simple mode): its exclude label leaves nobody else, so nobody obeys it */
+  readonly ignoresExcludeLabel?: boolean;
   readonly sessions?: readonly IpNodeSession[];
   readonly routes?: number;
   readonly refused?: readonly IpNodeRefusal[];

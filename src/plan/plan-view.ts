@@ -50,7 +50,7 @@ export function planView({ name, labels, cluster }: PlanNode, documents: Documen
     ...(cluster?.status.draining === undefined
       ? {}
       : { nodeDrain: { sinceMs: 0, reason: cluster.status.draining.reason } }),
-    ...(cluster === undefined ? {} : { cluster: { ...ofNode(cluster.node), joined: facts } }),
+    ...(cluster === undefined ? {} : { cluster: { ...ofNode(cluster), joined: facts } }),
   };
 }
 
@@ -62,8 +62,11 @@ function refusals(status: IpNodeStatus | undefined) {
   });
 }
 
-function ofNode(node: ClusterNode) {
-  const context = { nodeName: node.name, ignoresExcludeLabel: false };
+function ofNode({
+  node,
+  status: { ignoresExcludeLabel = false },
+}: NonNullable<PlanNode['cluster']>) {
+  const context = { nodeName: node.name, ignoresExcludeLabel };
   const memory = learnNode(NO_CLUSTER_MEMORY, node, context, { nowMs: 0, isAnnouncing: false });
   return clusterFacts(memory, context);
 }

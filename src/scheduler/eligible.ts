@@ -122,12 +122,13 @@ export function hasSession(ipNode: IpNode | undefined): boolean {
   return ipNode?.status.sessions?.some(({ state }) => state === 'Established') === true;
 }
 
-function ofDemand({ node }: NodeFacts, demand: ClaimDemand): Standing {
+function ofDemand({ node, ipNode }: NodeFacts, demand: ClaimDemand): Standing {
   if (node === undefined) return ELIGIBLE;
   if (!selects(demand.placement.nodeSelector, node.labels)) {
     return { kind: 'leaves', sentence: 'the nodeSelector of the placement does not select it' };
   }
-  const isExcludable = demand.isForService && !demand.ignoreExcludeLabel;
+  const isIgnored = demand.ignoreExcludeLabel || ipNode?.status.ignoresExcludeLabel === true;
+  const isExcludable = demand.isForService && !isIgnored;
   for (const trigger of demand.drainOn) {
     if (trigger === 'exclude-label' && isExcludable && EXCLUDE_LABEL in node.labels) {
       return { kind: 'leaves', sentence: `its Node has the label ${EXCLUDE_LABEL}` };

@@ -5,13 +5,21 @@
 
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { NAMESPACE } from '../../src/model/names.ts';
-import { IP_CLAIMS, IP_POOLS, inNamespace, SERVICES } from '../../src/sources/kube/resources.ts';
+import { ANNOTATION, EXCLUDE_LABEL, NAMESPACE } from '../../src/model/names.ts';
+import {
+  EVENTS,
+  IP_CLAIMS,
+  IP_POOLS,
+  inNamespace,
+  SERVICES,
+} from '../../src/sources/kube/resources.ts';
+import { heraldProgram } from '../standalone/support/herald-program.ts';
 import { untilValue } from '../support/poll.ts';
+import { run as runProgram } from '../support/process.ts';
 import { anycastClaim, poolBody } from './support/agent-documents.ts';
 import { agentKubeconfig, startAgent } from './support/agent-run.ts';
 import { type BirdRouter, startBird } from './support/bird.ts';
-import { at, type Cluster, startCluster } from './support/cluster.ts';
+import { at, type Cluster, conditionOf, startCluster } from './support/cluster.ts';
 import type { HeraldRun } from './support/herald-run.ts';
 import { loopbackPeer } from './support/loopback.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
@@ -84,8 +92,7 @@ describe('shapes of a cluster', function () {
     await cluster.applyKustomization(join(DEPLOY, 'overlays/simple'));
     const bird = await router();
     // the label of a control-plane node is no reason where there is no other
-    const label = 'node.kubernetes.io/exclude-from-external-load-balancers';
-    await cluster.addNode('a', { labels: { [label]: '' } });
+    await cluster.addNode('a', { labels: { [EXCLUDE_LABEL]: '' } });
     await cluster.applyObjects(
       loopbackPeer('bird', bird, ['a']),
       poolBody('p', ['198.51.100.0/24'], { drain: { waitSeconds: 0 } }),
@@ -123,6 +130,54 @@ describe('shapes of a cluster', function () {
       .audit(since)
       .filter(({ code, user }) => code === 403 && user.endsWith(':herald'));
     expect(forbidden).to.deep.equal([]);
+  });
+
+  it('simple mode: the label of a control-plane node keeps nothing away, and nobody says that it does', async () => {
+    await cluster.applyKustomization(join(DEPLOY, 'overlays/simple'));
+    const bird = await router();
+    await cluster.addNode('a', { labels: { [EXCLUDE_LABEL]: '' } });
+    await cluster.applyObjects(
+      loopbackPeer('bird', bird, ['a']),
+      poolBody('p', ['198.51.100.0/24'], { drain: { waitSeconds: 0 } }),
+      poolBody('x', ['203.0.113.0/24'], {
+        drain: { waitSeconds: 0 },
+        placement: { mode: 'exclusive' },
+        autoAssign: false,
+      }),
+    );
+    const kubeconfig = await cluster.serviceAccountKubeconfig(NAMESPACE, 'herald', {
+      boundToNode: 'a',
+    });
+    await agent('a', kubeconfig, ['--with-controller']);
+    const namespace = await cluster.namespace();
+    for (const [name, pool] of [['web', 'p'] as const, ['alone', 'x'] as const]) {
+      await cluster.setEndpoints({ namespace, name }, 1);
+      await cluster.addService({ namespace, name, annotations: { [ANNOTATION.pool]: pool } });
+    }
+    await until(bird, '198.51.100.0/32', ['127.0.1.1']);
+    await until(bird, '203.0.113.0/32', ['127.0.1.1']);
+    for (const name of ['web', 'alone']) {
+      const advertised = await untilValue(
+        `${name} is advertised`,
+        async () => {
+          const service = await cluster.api.get(inNamespace(SERVICES, namespace), name);
+          return conditionOf(service, 'herald.dev/Advertised');
+        },
+        (condition) => at(condition, 'status') === 'True',
+        PATIENT,
+      );
+      expect(String(at(advertised, 'message'))).to.match(/to 1 of 1 peer$/);
+      const { stdout } = await runProgram(heraldProgram(), ['explain', `${namespace}/${name}`], {
+        env: { HOME: cluster.folder, KUBECONFIG: cluster.kubeconfig, HERALD_SOCKET: '' },
+        anyStatus: true,
+        timeoutMs: 120_000,
+      });
+      expect(stdout).to.match(/^a +bird +announced .*all open$/m);
+    }
+    const blames = (await cluster.api.list(inNamespace(EVENTS, namespace))).items.filter((event) =>
+      String(at(event, 'note')).includes(EXCLUDE_LABEL),
+    );
+    expect(blames).to.deep.equal([]);
   });
 
   it('two racks: each node peers with its own router by label, and the one above has a way by each rack (C31)', async () => {

@@ -21,6 +21,7 @@ import { fitting } from './status-size.ts';
 export interface ReportFacts {
   readonly joined: { readonly isOpen: boolean; readonly sentence: string; readonly since: string };
   readonly draining?: AgentStatus['draining'];
+  readonly ignoresExcludeLabel?: boolean;
   readonly stale?: AgentStatus['stale'];
   readonly sessions: readonly SessionStatus[];
   /** addresses that go out to at least one router */
@@ -68,6 +69,7 @@ export function ipNodeStatus(
       since: steady(joined.since, before.joined?.since),
     },
     ...(draining === undefined ? {} : { draining: drainOf(draining, before.draining) }),
+    ...(facts.ignoresExcludeLabel === true ? { ignoresExcludeLabel: true } : {}),
     sessions: fitting(kept(facts.sessions), BYTES.sessions, sessionWriter(before)),
     routes: announced,
     ...(refused.length === 0 ? {} : { refused }),

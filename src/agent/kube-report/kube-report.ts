@@ -25,6 +25,8 @@ export interface KubeReportOptions {
   readonly node: string;
   /** of this machine, the same after a restart (machine-memory.ts) */
   readonly instance: string;
+  /** simple mode: the controller and people are to know it */
+  readonly ignoresExcludeLabel?: boolean;
 }
 
 /** For metrics and probes. */
@@ -148,9 +150,11 @@ class Report implements KubeReport {
   }
 
   #facts(): ReportFacts | undefined {
-    const { agent, clock } = this.#options;
-    const facts = reportFacts(agent, this.#levels, clock.now());
-    if (facts === undefined || this.#end === undefined) return facts;
+    const { agent, clock, ignoresExcludeLabel = false } = this.#options;
+    const known = reportFacts(agent, this.#levels, clock.now());
+    if (known === undefined) return undefined;
+    const facts = { ...known, ignoresExcludeLabel };
+    if (this.#end === undefined) return facts;
     const sentence = 'the agent has stopped; nothing is announced';
     return { ...facts, joined: { isOpen: false, sentence, since: this.#end.at }, levels: [] };
   }

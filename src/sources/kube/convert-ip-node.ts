@@ -37,6 +37,7 @@ function statusOf(status: Loose): IpNodeStatus {
   return {
     ...optional('joined', joinedOf(status['joined'])),
     ...optional('draining', drainingOf(status['draining'])),
+    ...optional('ignoresExcludeLabel', flag(status, 'ignoresExcludeLabel')),
     ...optional('sessions', listOf(status, 'sessions', sessionOf)),
     ...optional('routes', wholeNumber(status, 'routes')),
     ...optional('refused', listOf(status, 'refused', refusalOf)),

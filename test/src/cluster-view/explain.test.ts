@@ -93,12 +93,14 @@ describe('explain of a cluster', () => {
     await scene.node('node-d', {
       draining: { reason: 'a person said so', since: '2026-01-01T00:00:00Z' },
     });
+    await scene.node('node-e', { ignoresExcludeLabel: true }, { [EXCLUDE_LABEL]: '' });
     const { text } = await told(scene);
     expect(routes(text)).to.include.members([
       'node-a tor-a none Established 1m00s joined closed',
       'node-b tor-a draining Established 1m00s not-draining draining',
       'node-c tor-a none Established 1m00s healthy closed',
       'node-d tor-a none Established 1m00s not-draining closed',
+      'node-e tor-a announced Established 1m00s all open',
     ]);
     expect(text).to.include('→ see why: kubectl describe node node-a');
     expect(text).to.include(`→ kubectl label node node-b`);

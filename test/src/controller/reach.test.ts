@@ -57,6 +57,14 @@ describe('what a pool reaches', () => {
     );
   });
 
+  it('counts an excluded node that is the only one there is, as soon as it says so', () => {
+    const node = clusterNode('a', { labels: { [EXCLUDE_LABEL]: '' } });
+    const before = nodeView(ipNode('a', { up: ['x', 'y'] }), node);
+    const alone = nodeView(ipNode('a', { up: ['x', 'y'], ignoresExcludeLabel: true }), node);
+    expect(numbers([alone], peers)).to.equal('1/1 nodes, 2/2 peers');
+    expect(viewSignature(alone)).not.to.equal(viewSignature(before));
+  });
+
   it('goes by selectors of the placement, the peers and the advertisements, and by families', () => {
     const rack = (name: string) => ({ labels: { rack: name } });
     const views = [view('a', ['x', 'y'], rack('1')), view('b', ['x', 'y'], rack('2'))];

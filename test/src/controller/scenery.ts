@@ -33,6 +33,7 @@ export interface NodeReport {
   readonly down?: Readonly<Record<string, string>>;
   readonly joined?: boolean;
   readonly draining?: boolean;
+  readonly ignoresExcludeLabel?: boolean;
   readonly isAlive?: boolean;
   readonly routes?: number;
   readonly refused?: readonly IpNodeRefusal[];
@@ -49,6 +50,7 @@ export function ipNode(name: string, report: NodeReport = {}): IpNode {
     status: {
       joined: { open: joined, reason: joined ? 'Joined' : 'NotJoined', message, since: SINCE },
       ...(draining === true && { draining: { reason: 'asked', since: SINCE } }),
+      ...(report.ignoresExcludeLabel === true && { ignoresExcludeLabel: true }),
       sessions: [
         ...up.map((peer) => ({ peer, address, state: 'Established' as const })),
         ...Object.entries(down).map(([peer, lastError]) => ({

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { EXCLUDE_LABEL } from '../../../src/model/names.ts';
 import { plan } from '../../../src/plan/plan.ts';
 import { changed, readChange } from '../../../src/plan/plan-documents.ts';
 import { readPlanCluster } from '../../../src/plan/read-plan-cluster.ts';
@@ -108,6 +109,20 @@ describe('herald plan', () => {
     expect((await planned(scene, fresh)).words).to.deep.equal([
       ['node-a', 'open tor-c'],
       ['node-b', 'open tor-c'],
+    ]);
+  });
+
+  it('obeys the exclude label but on a node that is the only one there is', async () => {
+    const scene = new Scenery();
+    await scene.pool();
+    await scene.peers();
+    await scene.claim();
+    await scene.node('node-a', {}, { [EXCLUDE_LABEL]: '' });
+    await scene.node('node-b', { ignoresExcludeLabel: true }, { [EXCLUDE_LABEL]: '' });
+    const fresh = document('BGPPeer', 'tor-c', { address: '192.0.2.3', asn: 64500 });
+    expect((await planned(scene, fresh)).words).to.deep.equal([
+      ['node-a', 'open tor-c'],
+      ['node-b', 'open tor-c', `announce ${ADDRESS}/32 tor-c`],
     ]);
   });
 

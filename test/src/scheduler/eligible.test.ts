@@ -134,6 +134,14 @@ const ROWS: readonly Row[] = [
     kind: 'eligible',
   },
   {
+    what: 'with the exclude label, the only one there is',
+    facts: facts({
+      node: node({ labels: { [EXCLUDE_LABEL]: '' } }),
+      ipNode: ipNode({ ...STATUS, ignoresExcludeLabel: true }),
+    }),
+    kind: 'eligible',
+  },
+  {
     what: 'cordoned, which the pool does not mind',
     facts: facts({ node: node({ isUnschedulable: true }) }),
     kind: 'eligible',
