@@ -1,8 +1,8 @@
 /**
  * The machine's clock. `now` is monotonic, so a step of the wall clock never fires a hold timer.
  *
- * Two habits of setTimeout are hidden here: it may fire up to a millisecond early, because the event loop counts
- * whole milliseconds, and a delay beyond 2^31 - 1 ms fires at once. Timers hold the process up until they are
+ * Three habits of setTimeout are hidden here: it may fire up to a millisecond early, because the event loop counts
+ * whole milliseconds, no delay at all takes one, and a delay beyond 2^31 - 1 ms fires at once. Timers hold the process up until they are
  * cancelled: whoever starts one owns it.
  */
 
@@ -14,15 +14,17 @@ class NodeTimer implements Timer {
   readonly #dueMs: number;
   readonly #callback: () => void;
   #handle: NodeJS.Timeout | undefined;
+  #soon: NodeJS.Immediate | undefined;
 
   constructor(delayMs: number, callback: () => void) {
     this.#dueMs = performance.now() + delayMs;
     this.#callback = callback;
-    this.#arm(delayMs);
+    if (delayMs > 0) this.#arm(delayMs);
+    else this.#soon = setImmediate(callback);
   }
 
   #arm(delayMs: number): void {
-    const waitMs = Math.min(Math.ceil(Math.max(delayMs, 0)), longestDelayMs);
+    const waitMs = Math.min(Math.ceil(delayMs), longestDelayMs);
     this.#handle = setTimeout(() => {
       const leftMs = this.#dueMs - performance.now();
       if (leftMs > 0) {
@@ -35,6 +37,7 @@ class NodeTimer implements Timer {
   }
 
   cancel(): void {
+    clearImmediate(this.#soon);
     clearTimeout(this.#handle);
     this.#handle = undefined;
   }

@@ -51,6 +51,9 @@ const MAX_WAITING = 500;
 const MAX_MESSAGE = 1024;
 const ATTEMPTS = 3;
 const RETRY_MS = 2000;
+/** where more than these wait, something big is going on, and the API has better things to do */
+const A_FEW = 5;
+const BETWEEN_MS = 100;
 /** names of Events and their namespace are how a series is found again */
 const MAX_SERIES = 5000;
 
@@ -111,14 +114,15 @@ export class EventRecorder implements EventSink {
     for (;;) {
       const next = this.#waiting.shift();
       if (next === undefined) break;
-      if (!(await this.#tell(next))) await this.#pause();
+      if (!(await this.#tell(next))) await this.#pause(RETRY_MS);
+      else if (this.#waiting.length > A_FEW) await this.#pause(BETWEEN_MS);
     }
     this.#isWriting = false;
   }
 
-  #pause(): Promise<void> {
+  #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      this.#options.clock.startTimer(RETRY_MS, resolve);
+      this.#options.clock.startTimer(ms, resolve);
     });
   }
 

@@ -33,6 +33,8 @@ const BACKLOG = 32;
 const ATTEMPTS = 5;
 /** for the watch to bring what the API has already */
 const CATCH_UP_MS = 100;
+/** without a new address for so long: a burst is over */
+const CALM_MS = 1500;
 
 interface Pass {
   readonly key: string;
@@ -51,6 +53,7 @@ export class ServiceLoop {
   /** Services to be written when the claims are through */
   readonly #later = new Set<string>();
   readonly #ends: (() => void)[] = [];
+  #wroteMs = Number.NEGATIVE_INFINITY;
 
   constructor(context: LoopContext, world: ServiceWorld) {
     const { clock, random, counters } = context;
@@ -82,9 +85,10 @@ export class ServiceLoop {
   /** this Service is to be looked at */
   readonly due = (key: string): void => this.#claims.add(key);
 
-  /** addresses are being given out */
+  /** addresses are being given out, or were a moment ago: between two Services of a burst there may be nothing to do */
   get isBusy(): boolean {
-    return this.#claims.depth + this.#services.depth + this.#later.size > 0;
+    if (this.#claims.depth + this.#services.depth + this.#later.size > 0) return true;
+    return this.#context.clock.now() - this.#wroteMs < CALM_MS;
   }
 
   stop(): void {
@@ -148,6 +152,7 @@ export class ServiceLoop {
     if (pool === undefined) return 'again';
     const body = newClaim({ grant, service, pool, ...word, reachOf });
     const outcome = await this.#writer.create(formatClaimName(grant.address), body);
+    this.#wroteMs = this.#context.clock.now();
     if (outcome === 'done') this.#context.counters.allocated(pool.name);
     return outcome;
   }

@@ -1,7 +1,7 @@
 /**
  * The cluster as a source of one agent: its own Node, the claims that concern it, pools and peers, and the keys of its sessions. Nothing
- * is told before all of them have been listed; from then on, what changes within one turn is told once, and a burst of changes never takes
- * more than half of the time.
+ * is told before all of them have been listed; from then on, what changes within one turn is told once. The first of a burst is told at
+ * once, the others together, some fifty times a second and never for more than half of the time.
  *
  * An API that cannot be reached changes nothing. How long it has been silent is told, for `maxStale`.
  */
@@ -47,6 +47,8 @@ export interface AgentSourceOptions {
 /** bookmarks come once a minute, and a watch that is silent for longer is opened again */
 const SILENT_AFTER_MS = 150_000;
 const LISTEN_EVERY_MS = 10_000;
+/** between two tellings: a decision on a thousand claims costs little less for one new claim than for twenty */
+const TOGETHER_MS = 20;
 
 export class AgentSource {
   readonly #options: AgentSourceOptions;
@@ -156,7 +158,7 @@ export class AgentSource {
       const startMs = clock.now();
       this.#tell();
       const endMs = clock.now();
-      this.#notBeforeMs = endMs + (endMs - startMs);
+      this.#notBeforeMs = endMs + Math.max(endMs - startMs, TOGETHER_MS);
     });
   }
 

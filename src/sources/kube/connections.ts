@@ -15,7 +15,6 @@ export interface ServerConnections {
 }
 
 const MAX_CALLS = 16;
-const MAX_IDLE = 4;
 /** the API server closes what is idle for 90 s; closing earlier means that it is not us who finds out with a write */
 const IDLE_MS = 30_000;
 
@@ -68,7 +67,8 @@ export class Connections {
       keepAlive: true,
       keepAliveMsecs: 5000,
       maxSockets: this.#maxCalls,
-      maxFreeSockets: MAX_IDLE,
+      // in a burst each of them is idle for moments: closing it then would mean a handshake for every few calls
+      maxFreeSockets: this.#maxCalls,
       timeout: IDLE_MS,
       scheduling: 'lifo',
     } as const;

@@ -50,7 +50,7 @@ class Listener implements ClusterListener {
 }
 
 /** lets promises of the in-memory API come to their end; time moves only where a test says so */
-async function settle(clock: ManualClock, ms = 5): Promise<void> {
+async function settle(clock: ManualClock, ms = 25): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) {
     clock.advance(ms / 20);
     await new Promise((resolve) => setImmediate(resolve));
