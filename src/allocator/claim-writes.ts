@@ -9,6 +9,8 @@ import type { IpPool } from '../model/ip-pool.ts';
 import {
   ANYCAST_LABEL,
   API_VERSION,
+  FORMER_NODES_ANNOTATION,
+  FORMER_VERSION_ANNOTATION,
   POOL_LABEL,
   RELEASED_AT_ANNOTATION,
   RELEASED_BY_ANNOTATION,
@@ -59,10 +61,15 @@ export interface NewClaim {
   readonly reachOf: (key: string) => Reach;
 }
 
-export function newClaim({ grant, service, pool, shareKey, reachOf }: NewClaim): object {
+/** what is looked at of the body of a new claim */
+export interface NewClaimBody {
+  readonly spec: { readonly services: readonly ClaimService[] };
+}
+
+export function newClaim({ grant, service, pool, shareKey, reachOf }: NewClaim): NewClaimBody {
   const services = [wantedEntry(service)];
   const withdrawn = wantedWithdrawn(undefined, services, reachOf);
-  return {
+  const body = {
     apiVersion: API_VERSION,
     kind: 'IPClaim',
     metadata: {
@@ -78,6 +85,7 @@ export function newClaim({ grant, service, pool, shareKey, reachOf }: NewClaim):
     },
     spec: { pool: pool.name, services, ...(withdrawn !== undefined && { withdrawn }) },
   };
+  return body;
 }
 
 function labelValue(name: string): string {
@@ -125,6 +133,8 @@ function withEntry(claim: ClaimRecord, key: string, entry: ClaimService): readon
   return rest.map((each) => (serviceKey(each) === key ? entry : each));
 }
 
+const OF_RELEASE = [RELEASED_BY_ANNOTATION, RELEASED_AT_ANNOTATION, FORMER_VERSION_ANNOTATION];
+
 /** The sharing word is that of whoever has the claim alone. */
 function changedAnnotations(
   claim: ClaimRecord,
@@ -133,7 +143,7 @@ function changedAnnotations(
 ): Readonly<Record<string, string | null>> | undefined {
   const changes: Record<string, string | null> = {};
   if (isAlone && claim.annotations[SHARE_KEY] !== shareKey) changes[SHARE_KEY] = shareKey ?? null;
-  for (const name of [RELEASED_BY_ANNOTATION, RELEASED_AT_ANNOTATION]) {
+  for (const name of OF_RELEASE) {
     if (claim.annotations[name] !== undefined) changes[name] = null;
   }
   return Object.keys(changes).length === 0 ? undefined : changes;
@@ -168,11 +178,17 @@ export function leftClaim(
   }
   const isOurs =
     claim.withdrawn === undefined || isOurReason(claim.withdrawn.reason, 'noEndpoints');
+  const hasFormer = claim.annotations[FORMER_NODES_ANNOTATION] !== undefined;
   const reason = `Released: Service ${key} has given it back`;
   return {
     metadata: {
       resourceVersion,
-      annotations: { [RELEASED_BY_ANNOTATION]: key, [RELEASED_AT_ANNOTATION]: atText },
+      annotations: {
+        [RELEASED_BY_ANNOTATION]: key,
+        [RELEASED_AT_ANNOTATION]: atText,
+        // who lost its label before had no part in it at this version already
+        ...(hasFormer && { [FORMER_VERSION_ANNOTATION]: resourceVersion }),
+      },
     },
     spec: { services, ...(isOurs && { withdrawn: { reason } }) },
   };

@@ -4,6 +4,9 @@
  */
 
 import type { ClaimRecord } from '../allocator/claim-record.ts';
+import type { NewClaimBody } from '../allocator/claim-writes.ts';
+import type { ClaimService } from '../model/ip-claim.ts';
+import { serviceKey } from '../model/service.ts';
 import {
   ApiError,
   ApiUnreachable,
@@ -20,6 +23,9 @@ import type { ServiceWorld } from './service-world.ts';
 /** `again`: things are not as they were thought to be; decide once more */
 export type WriteOutcome = 'done' | 'again';
 
+/** the answer is no error, yet the work has failed and is tried again after a pause */
+const UNUSABLE = 201;
+
 type Known = Pick<ServiceWorld, 'learned' | 'learnedGone'>;
 
 export class ClaimWriter {
@@ -31,16 +37,34 @@ export class ClaimWriter {
     this.#world = world;
   }
 
-  async create(name: string, body: object): Promise<WriteOutcome> {
+  /** A claim that the API has made into something else than ours is taken away again: another would be no better. */
+  async create(name: string, body: NewClaimBody): Promise<WriteOutcome> {
+    const made = await this.#made(name, body);
+    if (made === undefined) return 'again';
+    const record = recordOf(made);
+    if (record === undefined || !isFor(record, body.spec.services)) {
+      return await this.#unmake(name, made);
+    }
+    this.#world.learned(record);
+    return 'done';
+  }
+
+  /** undefined: there is one already, of ours perhaps */
+  async #made(name: string, body: object): Promise<KubeObject | undefined> {
     try {
-      this.#learn(await this.#api.create(IP_CLAIMS, body));
-      return 'done';
+      return await this.#api.create(IP_CLAIMS, body);
     } catch (error) {
       if (!isAlreadyExists(error) && !isUnclear(error)) throw error;
       // not there although nobody said no: it has not been done, and is tried again after a pause
       if (!(await this.#look(name, undefined)) && isUnclear(error)) throw error;
-      return 'again';
+      return undefined;
     }
+  }
+
+  async #unmake(name: string, { metadata: { uid } }: KubeObject): Promise<never> {
+    await this.#api.delete(IP_CLAIMS, name, { uid });
+    const message = `the API has made claim ${name} into one that cannot be read or is not for its Service`;
+    throw new ApiError(UNUSABLE, 'Unusable', message);
   }
 
   async patch(claim: ClaimRecord, body: object): Promise<WriteOutcome> {
@@ -88,6 +112,11 @@ export class ClaimWriter {
     if (record !== undefined) this.#world.learned(record);
     return record;
   }
+}
+
+function isFor(record: ClaimRecord, services: readonly ClaimService[]): boolean {
+  const keys = record.services.map(serviceKey);
+  return services.every((entry) => keys.includes(serviceKey(entry)));
 }
 
 /** It may or may not have been done. */

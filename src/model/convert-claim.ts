@@ -1,10 +1,11 @@
 /** An IPClaim document that has passed the schema → IpClaim. Says what a schema cannot. Pure. */
 
-import { type Address, isLinkLocal } from 'bgp-ts';
+import type { Address } from 'bgp-ts';
 import type { CheckSpec, CheckTarget } from './check-spec.ts';
 import { parseClaimName } from './claim-name.ts';
 import { NODE_FILTERS, PLACEMENT_MODES } from './convert-pool.ts';
 import { Fields } from './fields.ts';
+import { noHostRoute } from './host-route.ts';
 import type { ClaimService, IpClaim } from './ip-claim.ts';
 import type { Placement } from './ip-pool.ts';
 import { optional } from './optional.ts';
@@ -48,21 +49,6 @@ function addressOf(metadata: Fields): Address {
     throw metadata.refusal('name', `${name} is ${why}, which no router takes; claim another`);
   }
   return address;
-}
-
-/** Why routers would drop a host route to it, or the hosts packets to it. */
-function noHostRoute(address: Address): string | undefined {
-  if (isLinkLocal(address)) return 'a link-local address';
-  if (address.family === 'ipv4') {
-    const first = address.bits >>> 24;
-    if (first === 0) return 'an address of "this network" (0.0.0.0/8)';
-    if (first === 127) return 'a loopback address';
-    return first >= 224 ? 'a multicast or reserved address' : undefined;
-  }
-  const { w0, w1, w2, w3 } = address;
-  if ((w0 | w1 | w2) === 0 && (w3 === 0 || w3 === 1)) return 'the unspecified or loopback address';
-  if (w0 === 0 && w1 === 0 && w2 === 0xffff) return 'an IPv4 address inside IPv6';
-  return w0 >>> 24 === 0xff ? 'a multicast address' : undefined;
 }
 
 function serviceOf(service: Fields): ClaimService {

@@ -3,6 +3,7 @@
 import { type LargeCommunity, parseCommunity, parseLargeCommunity } from 'bgp-ts';
 import { parseAddressRange, rangesOverlap } from './address-range.ts';
 import { Fields } from './fields.ts';
+import { noHostRouteIn } from './host-route.ts';
 import type { AddressRange, Advertisement, IpPool, NamespaceChoice, Placement } from './ip-pool.ts';
 import { optional } from './optional.ts';
 import { type Converted, converted, Refusal } from './refusal.ts';
@@ -49,6 +50,11 @@ function rangesOf(spec: Fields): readonly AddressRange[] {
     const range = parseAddressRange(text);
     const at = [...spec.path, 'addresses', index];
     if (typeof range === 'string') throw new Refusal(at, range);
+    const wrong = noHostRouteIn(range);
+    if (wrong !== undefined) {
+      const why = `'${text}' reaches into ${wrong.block}: ${wrong.what} is none that a router takes a route to`;
+      throw new Refusal(at, `${why}; leave it out`);
+    }
     const other = ranges.find((each) => rangesOverlap(each, range));
     if (other !== undefined) {
       throw new Refusal(at, `'${text}' overlaps '${other.text}' of the same pool; remove one`);

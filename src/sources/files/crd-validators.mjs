@@ -195,6 +195,15 @@ export const RULES = {
   {
    "path": [
     "spec",
+    "addresses",
+    "*"
+   ],
+   "rule": "!self.matches('(^|-)((0|127|169[.]254|22[4-9]|2[345][0-9])[.]|[fF][eE][89aAbB][0-9a-fA-F]:|[fF][fF][0-9a-fA-F]{2}:|::1?(/|-|$))')",
+   "message": "must not be of this network, loopback, link-local, multicast or reserved, since no router takes a route to such an address."
+  },
+  {
+   "path": [
+    "spec",
     "namespaces",
     "selector",
     "matchExpressions",

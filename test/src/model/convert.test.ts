@@ -145,6 +145,32 @@ describe('convertPool', () => {
   });
 });
 
+describe('convertPool and addresses that no router takes a host route to', () => {
+  const bad = [
+    '0.0.0.0/0',
+    '240.0.0.0/24',
+    '169.254.0.0/16',
+    '126.0.0.0/7',
+    '223.255.255.255-224.0.0.1',
+  ];
+  const badIpv6 = ['::/64', '::1', 'fe80::/64', 'fec0::-ff00::', 'ff02::1', '::ffff:0:0/112'];
+  for (const text of [...bad, ...badIpv6]) {
+    it(`refuses ${text}`, () => {
+      const result = pool(`{addresses: ["${text}"]}`);
+      if (result.ok) throw new Error('it was taken');
+      expect(result.sentence).to.match(/reaches into .* is none that a router takes a route to/);
+    });
+  }
+
+  it('takes what lies beside them', () => {
+    const texts = ['1.0.0.0/8', '126.0.0.0/8', '169.253.0.0/16', '223.0.0.0/8'];
+    const ipv6Texts = ['::2', '2000::/3', 'fc00::/7', 'fec0::/10'];
+    for (const text of [...texts, ...ipv6Texts]) {
+      expect(pool(`{addresses: ["${text}"]}`), text).to.include({ ok: true });
+    }
+  });
+});
+
 describe('convertClaim', () => {
   it('reads the address from the name', () => {
     expect(taken(claim('{}'))).to.deep.equal({
