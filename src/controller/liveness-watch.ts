@@ -43,6 +43,10 @@ export class LivenessWatch implements LivenessView {
   #isRunning = false;
   #ends: readonly (() => void)[] = [];
   #timer: Timer | undefined;
+  /** Leases that a Node stands behind */
+  #ofNodes = new Set<string>();
+  /** neither Lease nor Node is left of these */
+  readonly #leaving = new Set<string>();
   #isBlind = false;
 
   constructor(options: LivenessWatchOptions) {
@@ -56,6 +60,11 @@ export class LivenessWatch implements LivenessView {
 
   get isLearning(): boolean {
     return this.#liveness.isLearning(this.#options.clock.now());
+  }
+
+  /** Leases, by their names, that are remembered */
+  get remembered(): number {
+    return [...this.#liveness.names].length;
   }
 
   lifeOf(node: string): Life {
@@ -89,16 +98,18 @@ export class LivenessWatch implements LivenessView {
     const { clock, caches, limits } = this.#options;
     const nowMs = clock.now();
     this.#liveness = new Liveness(nowMs, limits);
+    this.#ofNodes = new Set([...caches.nodes.items.keys()].map(nodeLease));
+    this.#leaving.clear();
     for (const lease of caches.leases.items.values()) {
-      if (NODE_LEASE.test(lease.name)) this.#liveness.see(lease.name, sightOf(lease), nowMs, true);
+      if (!NODE_LEASE.test(lease.name)) continue;
+      this.#liveness.see(lease.name, sightOf(lease), nowMs, true);
+      // of a node that went while no controller looked; nothing comes of it any more
+      this.#judge(lease.name);
     }
-    for (const [name, ipNode] of caches.ipNodes.items) {
-      this.#read(ipNode);
-      this.#depart(name);
-    }
+    for (const ipNode of caches.ipNodes.items.values()) this.#read(ipNode);
     this.#ends = [
       caches.subscribe('leases', (key, now) => this.#see(key, now)),
-      caches.subscribe('nodes', (name) => this.#depart(name)),
+      caches.subscribe('nodes', (name) => this.#nodeChanged(name)),
       // whoever leads may have found it dead a moment before a standby would, and fall silent with the next
       caches.subscribe('ipNodes', (_, now) => this.#read(now)),
     ];
@@ -117,17 +128,30 @@ export class LivenessWatch implements LivenessView {
     const name = key.slice(key.indexOf('/') + 1);
     if (!key.startsWith(`${NAMESPACE}/`)) return;
     if (!NODE_LEASE.test(name)) this.#liveness.hear(nowMs);
-    else if (lease === undefined) this.#liveness.lose(name);
-    else {
+    else if (lease === undefined) {
+      this.#liveness.lose(name);
+      this.#judge(name);
+    } else {
       this.#liveness.see(name, sightOf(lease), nowMs);
+      this.#judge(name);
       // who goes on purpose is not waited for
       if (lease.holder === undefined) this.#look();
     }
   }
 
-  #depart(node: string): void {
-    const isGone = this.#options.caches.nodes.get(node) === undefined;
-    this.#liveness.setDeparted(nodeLease(node), isGone);
+  #nodeChanged(node: string): void {
+    const name = nodeLease(node);
+    if (this.#options.caches.nodes.get(node) === undefined) this.#ofNodes.delete(name);
+    else this.#ofNodes.add(name);
+    this.#judge(name);
+  }
+
+  #judge(name: string): void {
+    const hasNode = this.#ofNodes.has(name);
+    this.#liveness.setDeparted(name, !hasNode);
+    const hasLease = this.#options.caches.leases.get(`${NAMESPACE}/${name}`) !== undefined;
+    if (hasNode || hasLease) this.#leaving.delete(name);
+    else this.#leaving.add(name);
   }
 
   #schedule(): void {
@@ -139,7 +163,11 @@ export class LivenessWatch implements LivenessView {
 
   #look(): void {
     const { clock, log } = this.#options;
-    const { isBlind, late, of } = this.#liveness.look(clock.now());
+    const nowMs = clock.now();
+    const { isBlind, late, of } = this.#liveness.look(nowMs);
+    for (const name of this.#leaving) {
+      if (this.#liveness.forget(name, nowMs)) this.#leaving.delete(name);
+    }
     if (isBlind !== this.#isBlind) {
       const message = isBlind
         ? 'most nodes fell silent together: nothing is moved'

@@ -126,9 +126,15 @@ export class Liveness {
     if (known !== undefined) known.isDeparted = isDeparted;
   }
 
-  /** Nothing is left of it: neither Lease nor Node nor IPNode. */
-  forget(name: string): void {
+  /**
+   * Neither its Lease nor its Node is there any more. Until it has been silent for long enough it may still announce what it had, and make
+   * itself a new Lease; after that it is as one that we never heard of. True: it is forgotten.
+   */
+  forget(name: string, nowMs: number): boolean {
+    const node = this.#nodes.get(name);
+    if (node !== undefined && this.#silence(node, nowMs) < this.#limits.reassignMs) return false;
     this.#nodes.delete(name);
+    return true;
   }
 
   /** Who has died since the last look is noted, unless we are blind. */
@@ -158,7 +164,8 @@ export class Liveness {
   isLearning(nowMs: number): boolean {
     if (this.#clock(nowMs) >= this.#limits.reassignMs) return false;
     for (const node of this.#nodes.values()) {
-      if (node.isReleased || node.isFoundDead || node.proofs >= PROOFS) continue;
+      if (node.isReleased || node.isFoundDead || node.isDeparted) continue;
+      if (node.proofs >= PROOFS) continue;
       if (this.#silence(node, nowMs) <= this.#limits.lateMs) return true;
     }
     return false;

@@ -83,6 +83,7 @@ class Report implements KubeReport {
       log,
       node,
       instance,
+      nodeUid,
       isNeeded: () => this.#needsLease(),
       hasCaughtUp: (signal) => this.#hasCaughtUp(signal),
       onFence: (isFenced) => agent.setFenced(isFenced ? clock.now() : undefined),

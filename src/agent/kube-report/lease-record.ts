@@ -12,14 +12,20 @@ export function holderIdentity(node: string, instance: string): string {
 
 export interface LeaseWish {
   readonly node: string;
+  /** of the Node, with which the Lease goes; undefined: none is known */
+  readonly nodeUid: string | undefined;
   /** empty: it is given back */
   readonly holder: string;
   readonly wallMs: number;
 }
 
-export function leaseBody({ node, holder, wallMs }: LeaseWish, before: Lease | undefined): object {
+export function leaseBody(
+  { node, nodeUid, holder, wallMs }: LeaseWish,
+  before: Lease | undefined,
+): object {
   const time = new Date(wallMs).toISOString().replace('Z', '000Z');
   const isTaken = holder !== '' && before?.holder !== holder;
+  const owner = { apiVersion: 'v1', kind: 'Node', name: node, uid: nodeUid };
   const since = isTaken ? time : before?.acquireTime;
   return {
     apiVersion: 'coordination.k8s.io/v1',
@@ -27,6 +33,7 @@ export function leaseBody({ node, holder, wallMs }: LeaseWish, before: Lease | u
     metadata: {
       name: nodeLease(node),
       namespace: NAMESPACE,
+      ...(nodeUid === undefined ? {} : { ownerReferences: [owner] }),
       ...(before === undefined ? {} : { resourceVersion: before.resourceVersion }),
     },
     spec: {

@@ -23,6 +23,8 @@ export interface NodeLeaseOptions {
   readonly log: Log;
   readonly node: string;
   readonly instance: string;
+  /** of the Node, as far as it is known */
+  readonly nodeUid: () => string | undefined;
   /** an exclusive claim is here, or may come */
   readonly isNeeded: () => boolean;
   /** the claims of this node, asked for now, are those that it acts by */
@@ -45,6 +47,8 @@ export class NodeLease {
   #fence: Fence = FENCED;
   #wasFenced: boolean | undefined;
   #lease: Lease | undefined;
+  /** what it was while it was known: a Lease that is renewed without it would outlive its Node */
+  #nodeUid: string | undefined;
   #seen: Sighting | undefined;
   #otherHolder: string | undefined;
   #problem = '';
@@ -240,7 +244,9 @@ export class NodeLease {
 
   #body(holder: string, before: Lease | undefined): object {
     const { node, clock } = this.#options;
-    return leaseBody({ node, holder, wallMs: clock.wallTimeMs() }, before);
+    this.#nodeUid = this.#options.nodeUid() ?? this.#nodeUid;
+    const wish = { node, nodeUid: this.#nodeUid, holder, wallMs: clock.wallTimeMs() };
+    return leaseBody(wish, before);
   }
 
   #say(problem: string): void {

@@ -218,6 +218,37 @@ describe('liveness', () => {
     expect([cluster.life('a'), cluster.life('b')]).to.deep.equal(['dead', 'dead']);
   });
 
+  it('does not go blind over Leases of nodes that went before it began', () => {
+    const stale = Array.from({ length: 10 }, (_, index) => `old${index}`);
+    const cluster = new Cluster([...THREE, 'd', 'e', ...stale]);
+    cluster.silence(...stale);
+    for (const node of stale) cluster.liveness.setDeparted(node, true);
+    for (let second = 0; second < 40; second += 1) {
+      cluster.run(1);
+      expect(cluster.liveness.look(cluster.nowMs).isBlind, `after ${second} s`).to.equal(false);
+    }
+    expect(cluster.life('e')).to.equal('alive');
+    expect(cluster.life('old0')).to.equal('dead');
+  });
+
+  it('learns nothing from a node that is gone', () => {
+    const cluster = new Cluster(['old']);
+    expect(cluster.liveness.isLearning(0)).to.equal(true);
+    cluster.liveness.setDeparted('old', true);
+    expect(cluster.liveness.isLearning(0)).to.equal(false);
+  });
+
+  it('forgets one that is gone when it has been silent for long enough to be dead', () => {
+    const cluster = running();
+    cluster.silence('a');
+    expect(cluster.liveness.forget('a', cluster.nowMs)).to.equal(false);
+    expect(cluster.life('a')).to.equal('alive');
+    cluster.run(20);
+    expect(cluster.liveness.forget('a', cluster.nowMs)).to.equal(true);
+    expect(cluster.life('a')).to.equal('dead');
+    expect([...cluster.liveness.names]).to.have.members(['b', 'c']);
+  });
+
   it('loses a rack of 40 out of 1,000 without going blind', () => {
     const nodes = Array.from({ length: 1000 }, (_, index) => `n${index}`);
     const cluster = running(nodes);

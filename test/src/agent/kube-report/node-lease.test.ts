@@ -17,6 +17,7 @@ class Scene {
   readonly fences: { readonly atMs: number; readonly isFenced: boolean }[] = [];
   isNeeded = true;
   isCurrent = true;
+  nodeUid: string | undefined = 'uid-of-n1';
   readonly lease: NodeLease;
 
   constructor(api?: MemoryKubeApi, instance = 'i1') {
@@ -28,6 +29,7 @@ class Scene {
       log: SILENT_LOG,
       node: 'n1',
       instance,
+      nodeUid: () => this.nodeUid,
       isNeeded: () => this.isNeeded,
       hasCaughtUp: () => Promise.resolve(this.isCurrent),
       onFence: (isFenced) => this.fences.push({ atMs: this.clock.now(), isFenced }),
@@ -63,6 +65,22 @@ describe('the Lease of a node', () => {
     expect(scene.renewals).to.be.within(11, 14);
     await scene.lease.stop('keep');
     expect(scene.clock.pendingTimers).to.equal(0);
+  });
+
+  it('goes with its Node, and with the one that was made in its place', async () => {
+    const scene = new Scene();
+    const owners = () => scene.api.object(LEASES, KEY)?.metadata['ownerReferences'];
+    await pass(scene.clock, 1000);
+    const owner = { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'uid-of-n1' };
+    expect(owners()).to.deep.equal([owner]);
+    scene.nodeUid = undefined;
+    await pass(scene.clock, 10_000);
+    expect(owners(), 'while none is known').to.deep.equal([owner]);
+    scene.nodeUid = 'another';
+    await pass(scene.clock, 10_000);
+    expect(owners()).to.deep.equal([{ ...owner, uid: 'another' }]);
+    await scene.lease.stop('release');
+    expect(owners(), 'when it is given back').to.deep.equal([{ ...owner, uid: 'another' }]);
   });
 
   it('is not there where none may come, and is given back when none may any more', async () => {

@@ -1,0 +1,98 @@
+import { expect } from 'chai';
+import { LivenessWatch } from '../../../src/controller/liveness-watch.ts';
+import { NAMESPACE, nodeLease } from '../../../src/model/names.ts';
+import { LEASES, NODES } from '../../../src/sources/kube/resources.ts';
+import { ClusterWorld } from './cluster-world.ts';
+
+describe('LivenessWatch', () => {
+  let world: ClusterWorld;
+  let watch: LivenessWatch;
+  let beats: number;
+  beforeEach(() => {
+    world = new ClusterWorld();
+    watch = new LivenessWatch(world);
+    beats = 0;
+  });
+  afterEach(() => {
+    watch.stop();
+    world.caches.stop();
+  });
+
+  function renew(node: string): void {
+    beats += 1;
+    const metadata = { namespace: NAMESPACE, name: nodeLease(node) };
+    const spec = { holderIdentity: node, renewTime: String(beats) };
+    world.api.put(LEASES, { metadata, spec });
+  }
+
+  async function run(seconds: number, living: readonly string[]): Promise<void> {
+    for (let second = 0; second < seconds; second += 1) {
+      if (second % 5 === 0) for (const node of living) renew(node);
+      await world.advance(1000);
+    }
+  }
+
+  const names = (prefix: string, count: number) =>
+    Array.from({ length: count }, (_, index) => `${prefix}${index}`);
+
+  async function start(): Promise<void> {
+    await world.sync();
+    watch.start();
+    await world.settle();
+  }
+
+  it('is not made blind by Leases that nodes of long ago left behind', async () => {
+    const stale = names('old', 10);
+    const living = names('n', 5);
+    for (const node of [...stale, ...living]) renew(node);
+    for (const name of living) world.api.put(NODES, { metadata: { name } });
+    await start();
+    let wasBlind = false;
+    watch.onLook(() => {
+      wasBlind ||= watch.isBlind;
+    });
+    await run(30, living);
+    expect(wasBlind).to.equal(false);
+    expect(living.map((node) => watch.lifeOf(node))).to.deep.equal(living.map(() => 'alive'));
+    expect(watch.lifeOf('old0')).to.equal('dead');
+  });
+
+  it('is blind all the same when most nodes that are there fall silent', async () => {
+    const living = names('n', 5);
+    for (const name of living) world.api.put(NODES, { metadata: { name } });
+    for (const node of living) renew(node);
+    await start();
+    await run(20, living);
+    await run(20, living.slice(0, 2));
+    expect(watch.isBlind).to.equal(true);
+  });
+
+  it('counts a Lease whose Node comes after it', async () => {
+    renew('n0');
+    await start();
+    await run(10, ['n0']);
+    world.api.put(NODES, { metadata: { name: 'n0' } });
+    for (const name of ['n1', 'n2']) {
+      world.api.put(NODES, { metadata: { name } });
+      renew(name);
+    }
+    await run(10, ['n0', 'n1', 'n2']);
+    await run(10, ['n2']);
+    expect(watch.isBlind).to.equal(true);
+  });
+
+  it('forgets nodes of which neither Lease nor Node is left', async () => {
+    const all = names('n', 4);
+    for (const name of all) world.api.put(NODES, { metadata: { name } });
+    await start();
+    await run(15, all);
+    expect(watch.remembered).to.equal(4);
+    world.api.remove(NODES, 'n0');
+    world.api.remove(LEASES, `${NAMESPACE}/node-n0`);
+    await run(6, all.slice(1));
+    expect(watch.lifeOf('n0'), 'it may still announce').to.equal('alive');
+    await run(20, all.slice(1));
+    expect(watch.remembered).to.equal(3);
+    expect(watch.lifeOf('n0')).to.equal('dead');
+  });
+});
