@@ -155,8 +155,11 @@ export class ServiceWorld {
     const before = this.waiting.wishOf(key);
     this.waiting.remove(key);
     if (wish !== undefined) this.waiting.put(wish);
-    // those that came later stood back for it
-    for (const { pool } of before?.pools ?? []) if (wish === undefined) this.#poolFreed(pool);
+    // those that came later stood back for it; what it no longer waits for may be theirs, also where it took nothing
+    for (const { pool, family } of before?.pools ?? []) {
+      const isStill = wish?.pools.some((each) => each.pool === pool && each.family === family);
+      if (isStill !== true) this.#poolFreed(pool);
+    }
   }
 
   #subscribe(): void {

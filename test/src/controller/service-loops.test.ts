@@ -158,6 +158,26 @@ describe('ServiceLoops', () => {
     expect(bed.spec('192.0.2.0')).to.not.have.property('withdrawn');
   });
 
+  it('lets the next one have what an older one wants but cannot use yet', async () => {
+    bed.pool('p', ['192.0.2.0/32']);
+    bed.pool('q', ['2001:db8::/128']);
+    bed.service('x');
+    bed.service('z', { spec: { ipFamilies: ['IPv6'] } });
+    bed.run();
+    await bed.settle();
+    // all or nothing
+    const both = { ipFamilies: ['IPv4', 'IPv6'], ipFamilyPolicy: 'RequireDualStack' };
+    bed.service('older', { spec: both });
+    bed.service('younger');
+    await bed.settle();
+    expect(bed.address('younger')).to.equal(undefined);
+    bed.api.remove(SERVICES, 'a/x');
+    await bed.settle();
+    expect(bed.address('older')).to.equal(undefined);
+    expect(bed.address('younger')).to.equal('192.0.2.0');
+    bed.exact();
+  });
+
   it('serves those that wait the oldest first when a pool comes, grows or frees an address', async () => {
     for (const name of ['e', 'd', 'c', 'b', 'a']) bed.service(name);
     const run = bed.run();
