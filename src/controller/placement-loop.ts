@@ -7,7 +7,8 @@
 import type { Clock, Random } from 'bgp-ts';
 import type { Log } from '../log/log.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
-import { RELEASED_BY_ANNOTATION } from '../model/names.ts';
+import { FORMER_NODES_ANNOTATION, RELEASED_BY_ANNOTATION } from '../model/names.ts';
+import { formerAfter } from '../scheduler/former-nodes.ts';
 import { anycastWrite } from '../scheduler/mode-change.ts';
 import { MOVE_RATE, MoveBudget, type MoveRate } from '../scheduler/move-rate.ts';
 import { isConflict, isNotFound, type KubeApi } from '../sources/kube/api.ts';
@@ -219,8 +220,16 @@ export class PlacementLoop {
     const { api, counters = NO_COUNTERS } = this.#options;
     const { name, meta } = subject;
     const { uid, resourceVersion } = meta;
+    const former = formerAfter(meta, write.labels, (node) =>
+      this.#nodes.hasLetGo(node, BigInt(resourceVersion)),
+    );
     const body = {
-      metadata: { uid, resourceVersion, labels: write.labels },
+      metadata: {
+        uid,
+        resourceVersion,
+        labels: write.labels,
+        ...(former !== undefined && { annotations: { [FORMER_NODES_ANNOTATION]: former } }),
+      },
       ...(write.node !== undefined && { spec: { node: write.node } }),
     };
     try {

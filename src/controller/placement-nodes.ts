@@ -16,6 +16,8 @@ import {
   standing,
   whyNobody,
 } from '../scheduler/eligible.ts';
+import { ANY_NODE } from '../scheduler/former-nodes.ts';
+import { versionNumber } from '../sources/kube/object-key.ts';
 import type { ControllerCaches } from './caches.ts';
 import type { LivenessView } from './liveness-watch.ts';
 
@@ -79,6 +81,18 @@ export class PlacementNodes {
   /** whose label it is; undefined: of no node that we know */
   nameOf(label: string): string | undefined {
     return this.#names.get(label);
+  }
+
+  /** It has said that it knows the claims as of this version, or it is gone. ANY_NODE: all have. */
+  hasLetGo(former: string, version: bigint): boolean {
+    if (former === ANY_NODE) return [...this.#known()].every((name) => this.#knows(name, version));
+    return this.#knows(this.#names.get(nodeLabel(former)) ?? former, version);
+  }
+
+  #knows(name: string, version: bigint): boolean {
+    const ipNode = this.#caches.ipNodes.get(name);
+    if (ipNode === undefined || this.#caches.nodes.get(name) === undefined) return true;
+    return versionNumber(ipNode.status.observedClaims ?? '') >= version;
   }
 
   standingOf(name: string, demand: ClaimDemand): Standing {

@@ -5,7 +5,13 @@
 
 import type { ClaimRecord } from '../allocator/claim-record.ts';
 import type { IpNode } from '../model/ip-node.ts';
-import { ANYCAST_LABEL, levelOf, RELEASED_AT_ANNOTATION } from '../model/names.ts';
+import {
+  ANYCAST_LABEL,
+  FORMER_VERSION_ANNOTATION,
+  levelOf,
+  RELEASED_AT_ANNOTATION,
+} from '../model/names.ts';
+import { isFormerNode } from '../scheduler/former-nodes.ts';
 import { versionNumber } from '../sources/kube/object-key.ts';
 
 export interface Quarantine {
@@ -28,18 +34,24 @@ export function freedomOf(claim: ClaimRecord, quarantine: Quarantine): Freedom {
   // when nobody knows when, from now on
   const untilMs = (Number.isFinite(releasedMs) ? releasedMs : nowMs) + maxStaleMs;
   if (untilMs <= nowMs) return { kind: 'free' };
-  const version = versionNumber(claim.resourceVersion);
   const by: string[] = [];
   for (const node of ipNodes) {
-    if (!mayAnnounce(claim, node) || !hasNode(node.name)) continue;
+    const version = awaitedVersion(claim, node);
+    if (version === undefined || !hasNode(node.name)) continue;
     if (versionNumber(node.status.observedClaims ?? '') < version) by.push(node.name);
   }
   return by.length === 0 ? { kind: 'free' } : { kind: 'held', by, untilMs };
 }
 
-/** An exclusive claim is announced by nodes that have a label on it, every other one by all that have joined. */
-function mayAnnounce(claim: ClaimRecord, { name, status }: IpNode): boolean {
-  const isExclusive = !(ANYCAST_LABEL in claim.labels);
-  if (isExclusive) return levelOf(claim.labels, name) !== undefined;
-  return status.joined?.open === true;
+/**
+ * What a node must have taken up to be out of it; undefined: it never had a part in it. An anycast claim is announced by all that have
+ * joined, an exclusive one by nodes that have a label on it, and perhaps by those that lost theirs unheard.
+ */
+function awaitedVersion(claim: ClaimRecord, { name, status }: IpNode): bigint | undefined {
+  const { labels, annotations, resourceVersion } = claim;
+  const hasJoined = status.joined?.open === true;
+  if (ANYCAST_LABEL in labels) return hasJoined ? versionNumber(resourceVersion) : undefined;
+  if (levelOf(labels, name) !== undefined) return versionNumber(resourceVersion);
+  if (!hasJoined || !isFormerNode(annotations, name)) return undefined;
+  return versionNumber(annotations[FORMER_VERSION_ANNOTATION] ?? resourceVersion);
 }

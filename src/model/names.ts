@@ -31,6 +31,10 @@ export const POOL_LABEL = 'herald.dev/pool';
 /** on a claim that its last Service has left, `namespace/name` of that Service: the address is quarantined until the nodes have let go of it */
 export const RELEASED_BY_ANNOTATION = 'herald.dev/released-by';
 export const RELEASED_AT_ANNOTATION = 'herald.dev/released-at';
+/** on an exclusive claim: nodes that lost their label and had not said yet that they announce it no more, separated by commas */
+export const FORMER_NODES_ANNOTATION = 'herald.dev/former-nodes';
+/** on a released claim that has such: who has taken up this version has let go of it */
+export const FORMER_VERSION_ANNOTATION = 'herald.dev/former-version';
 export const EXCLUDE_LABEL = 'node.kubernetes.io/exclude-from-external-load-balancers';
 export const OUT_OF_SERVICE_TAINT = 'node.kubernetes.io/out-of-service';
 export const CONTROLLER_LEASE = 'herald-controller';
@@ -54,6 +58,11 @@ export function nodeLabel(node: string): string {
 /** True for the label of any node, whichever it is. */
 export function isNodeLabel(key: string): boolean {
   return key.startsWith(NODE_LABEL_PREFIX);
+}
+
+/** The node in a label's key; of a name that was too long, what stands for it. */
+export function nodeOfLabel(key: string): string {
+  return key.slice(NODE_LABEL_PREFIX.length);
 }
 
 /** Name of the Lease in herald-system that a node's agent renews. */

@@ -4,11 +4,18 @@
  */
 
 import { expect } from 'chai';
-import { nodeLease } from '../../src/model/names.ts';
-import { IP_CLAIMS, IP_NODES, IP_POOLS, LEASES } from '../../src/sources/kube/resources.ts';
+import { nodeLease, RELEASED_BY_ANNOTATION } from '../../src/model/names.ts';
+import {
+  IP_CLAIMS,
+  IP_NODES,
+  IP_POOLS,
+  inNamespace,
+  LEASES,
+  SERVICES,
+} from '../../src/sources/kube/resources.ts';
 import { claimBody, claimName, exclusivePool } from '../support/fake-agents.ts';
 import { untilValue } from '../support/poll.ts';
-import { type Cluster, conditionOf, startCluster } from './support/cluster.ts';
+import { at, type Cluster, conditionOf, startCluster } from './support/cluster.ts';
 import { holderOf, levelsOf, PlacementWorld, QUICK } from './support/placement-world.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
 
@@ -279,6 +286,51 @@ describe('placement of exclusive claims', () => {
     const ipNode = await cluster.api.get(IP_NODES, 'a');
     expect(conditionOf(ipNode, 'AgentAlive')).to.include({ status: 'True' });
     expect(conditionOf(ipNode, 'Stale')).to.include({ reason: 'Other' });
+  });
+
+  it('keeps a freed address while a node that lost it unheard may still announce it, also after a restart', async () => {
+    await begin(['a', 'b', 'c'], exclusivePool('p', { addresses: ['10.0.0.1-10.0.0.2'] }));
+    const first = await world.control({ services: true });
+    const namespace = await cluster.namespace();
+    const services = inNamespace(SERVICES, namespace);
+    const claimOf = async (name: string) =>
+      (await world.claims()).find((each) => at(each, 'spec', 'services', '0', 'name') === name);
+    const namesOf = async () => (await world.claims()).map(({ metadata }) => metadata.name);
+    for (const name of ['web', 'other']) await cluster.addService({ namespace, name });
+    await world.settled([0, 1, 1]);
+    const web = await claimOf('web');
+    const other = await claimOf('other');
+    if (web === undefined || other === undefined) throw new Error('both were placed');
+    const lost = String(holderOf(web));
+    world.agent(lost).isSilent = true;
+    await untilValue(
+      `another than ${lost} has it`,
+      () => claimOf('web'),
+      (now) => now !== undefined && holderOf(now) !== lost,
+      { timeoutMs: 30_000 },
+    );
+    first();
+    await world.control({ services: true });
+    await cluster.api.delete(services, 'web');
+    await untilValue(
+      'it is released',
+      async () => (await cluster.api.get(IP_CLAIMS, web.metadata.name)).metadata.annotations ?? {},
+      (annotations) => annotations[RELEASED_BY_ANNOTATION] !== undefined,
+      { timeoutMs: 30_000 },
+    );
+    await cluster.api.delete(services, 'other');
+    // who was released later, and was announced by living nodes only, is free by now
+    await untilValue(
+      'the other is free',
+      namesOf,
+      (names) => !names.includes(other.metadata.name),
+      {
+        timeoutMs: 30_000,
+      },
+    );
+    expect(await namesOf()).to.deep.equal([web.metadata.name]);
+    world.agent(lost).isSilent = false;
+    await untilValue('it is free', namesOf, (names) => names.length === 0, { timeoutMs: 30_000 });
   });
 
   it('does no harm as two at once, while nodes come and go (A20)', async () => {

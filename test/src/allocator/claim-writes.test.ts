@@ -105,4 +105,25 @@ describe('writes of a claim', () => {
     expect(claimOf(world, '192.0.2.3')?.withdrawn).to.deep.equal(PERSON);
     expect(claimOf(world, '192.0.2.3')?.services).to.have.length(1);
   });
+
+  it('says at its release by which version nodes that had it before were out of it', () => {
+    const world = new AllocatorWorld(LAB);
+    const value = service('a/b', { annotations: { 'herald.dev/addresses': '192.0.2.3' } });
+    world.put(value);
+    const { namespace, name, uid } = value;
+    world.claim({
+      metadata: { name: '192.0.2.3', annotations: { 'herald.dev/former-nodes': 'n1' } },
+      spec: { services: [{ namespace, name, uid }] },
+    });
+    world.settle('a/b');
+    const before = claimOf(world, '192.0.2.3')?.resourceVersion;
+    world.delete('a/b');
+    const released = claimOf(world, '192.0.2.3');
+    expect(released?.annotations['herald.dev/former-version']).to.equal(before);
+    expect(released?.annotations['herald.dev/former-nodes']).to.equal('n1');
+    world.apply(service('a/b', { annotations: value.annotations }));
+    expect(claimOf(world, '192.0.2.3')?.annotations).to.deep.equal({
+      'herald.dev/former-nodes': 'n1',
+    });
+  });
 });

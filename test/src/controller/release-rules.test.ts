@@ -75,6 +75,27 @@ describe('freedomOf', () => {
       by: ['b'],
     });
   });
+
+  it('asks nodes that lost their label unheard, until they know the claim as it was at its release', () => {
+    const moved = claim({ [nodeLabel('b')]: '0' });
+    const former = (names: string): ClaimRecord => ({
+      ...moved,
+      annotations: {
+        ...moved.annotations,
+        'herald.dev/former-nodes': names,
+        'herald.dev/former-version': '90',
+      },
+    });
+    const nodes = [node('a', '89'), node('b', '100'), node('c', '1')];
+    expect(ask(moved, nodes)).to.deep.equal({ kind: 'free' });
+    expect(ask(former('a,x'), nodes)).to.deep.include({ kind: 'held', by: ['a'] });
+    expect(ask(former('a'), [node('a', '90')])).to.deep.equal({ kind: 'free' });
+    expect(ask(former('a'), nodes, ['a']), 'its Node is gone').to.deep.equal({ kind: 'free' });
+    expect(ask(former('a'), [node('a', '1', false)]), 'it has stopped').to.deep.equal({
+      kind: 'free',
+    });
+    expect(ask(former('*'), nodes), 'it was anycast').to.deep.include({ by: ['a', 'c'] });
+  });
 });
 
 describe('EndpointCounts', () => {
