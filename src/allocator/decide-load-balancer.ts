@@ -6,7 +6,7 @@
  */
 
 import { type Address, type Family, formatAddress } from 'bgp-ts';
-import { type ClaimRecord, othersOn, SHARE_KEY } from './claim-record.ts';
+import { type ClaimRecord, entryOf, othersOn, SHARE_KEY } from './claim-record.ts';
 import { askForAddress, isStanding, refused } from './decide-address.ts';
 import { includes } from './decide-external.ts';
 import { newAddress } from './decide-new.ts';
@@ -86,15 +86,24 @@ function anyAddress(
 ): readonly (Answer | Address)[] {
   const { service } = each;
   const kept = keptOnes(each, family, external);
-  const adopted = service.ingress
+  const told = service.ingress
     .filter((address) => address.family === family && !includes(external, address))
-    .map((address) => askForAddress(each, address, 'adopt'))
-    .filter((answer) => isGrant(answer) && answer.kind !== 'keep');
+    .map((address) => askForAddress(each, address, 'adopt'));
+  const adopted = told.filter((answer) => isGrant(answer) && answer.kind !== 'keep');
   if (kept.length + adopted.length > 0) {
     return [...kept.map(({ address }) => askForAddress(each, address, 'request')), ...adopted];
   }
+  // somebody deletes its claim, which a finalizer holds: it is claimed again after that, and no other address takes its place
+  const leaving = told.filter((answer) => isLeaving(each, answer));
+  if (leaving.length > 0) return leaving;
   const own = external.find((address) => address.family === family);
   return [own ?? newAddress(each, family, 'load-balancer')];
+}
+
+function isLeaving({ service, world }: Case, answer: Answer): boolean {
+  if (isGrant(answer) || answer.kind !== 'waiting' || answer.address === undefined) return false;
+  const claim = world.claims.at(answer.address);
+  return claim?.isBeingDeleted === true && entryOf(claim, service) !== undefined;
 }
 
 /** All that are in its status, else the oldest: two controllers that gave it one each come to the same. */
@@ -152,7 +161,8 @@ function foreignIngress(each: Case, granted: readonly Address[]): string | undef
   if (isOurWriting) return undefined;
   const foreign = service.ingress.find((address) => {
     if (includes(granted, address)) return false;
-    if (claims.some((claim) => includes([address], claim.address))) return false;
+    const claim = world.claims.at(address);
+    if (claim !== undefined && entryOf(claim, service) !== undefined) return false;
     const isInOurs = world.book.poolOf(address) !== undefined;
     return !(isInOurs && (claims.length > 0 || request.addresses.length > 0));
   });

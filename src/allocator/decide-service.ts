@@ -5,7 +5,7 @@
 
 import { type Address, addressEquals, formatAddress } from 'bgp-ts';
 import type { Service } from '../model/service.ts';
-import { AUTO_EXTERNAL, type ClaimRecord } from './claim-record.ts';
+import { AUTO_EXTERNAL, type ClaimRecord, entryOf } from './claim-record.ts';
 import { isStanding } from './decide-address.ts';
 import { decideExternal, type ExternalDecision, includes } from './decide-external.ts';
 import { decideLoadBalancer, type LoadBalancerDecision } from './decide-load-balancer.ts';
@@ -90,8 +90,9 @@ function balanced(
     return { ...base, kind: 'owned-by-other', leave: [], verdict };
   }
   const leave = claimsToLeave(each, grants, needed.length === 0);
-  const isHeld = (claim: ClaimRecord) => isStanding(claim, each.service) && !leave.includes(claim);
-  // what it does not give up yet still serves it
+  const isHeld = (claim: ClaimRecord) =>
+    entryOf(claim, each.service) !== undefined && !leave.includes(claim);
+  // what it does not give up yet still serves it, also where somebody deletes the claim
   const kept = each.world.claims
     .ofService(each.key)
     .filter((claim) => isHeld(claim) && includes(each.service.ingress, claim.address))
@@ -126,7 +127,8 @@ function claimsToLeave(
     .ofService(key)
     .filter(({ address }) => !includes(granted, address))
     .filter(
-      (claim) => isSatisfied || !isStanding(claim, service) || !includes(told, claim.address),
+      (claim) =>
+        isSatisfied || entryOf(claim, service) === undefined || !includes(told, claim.address),
     );
 }
 

@@ -178,6 +178,36 @@ describe('ServiceLoops', () => {
     bed.exact();
   });
 
+  it('keeps the address when its claim is deleted and something holds the deletion up', async () => {
+    bed.pool('lab', ['192.0.2.0/29']);
+    bed.service('first');
+    bed.service('web');
+    bed.run();
+    await bed.settle();
+    expect(bed.address('web')).to.equal('192.0.2.1');
+    const claim = bed.claim('192.0.2.1');
+    const { uid } = claim?.metadata ?? {};
+    const finalizers = ['example.org/slow'];
+    bed.api.put(IP_CLAIMS, {
+      ...claim,
+      metadata: { ...claim?.metadata, name: '192.0.2.1', finalizers },
+    });
+    await bed.api.delete(IP_CLAIMS, '192.0.2.1');
+    // and somebody else makes room for a lower address meanwhile
+    bed.api.remove(SERVICES, 'a/first');
+    await bed.settle();
+    expect(bed.address('web')).to.equal('192.0.2.1');
+    expect(bed.spec('192.0.2.1')['services']).to.have.length(1);
+    await bed.api.patch(IP_CLAIMS, '192.0.2.1', {
+      kind: 'merge',
+      body: { metadata: { finalizers: null } },
+    });
+    await bed.settle();
+    expect(bed.address('web')).to.equal('192.0.2.1');
+    expect(bed.claim('192.0.2.1')?.metadata.uid).to.not.equal(uid);
+    bed.exact();
+  });
+
   it('serves those that wait the oldest first when a pool comes, grows or frees an address', async () => {
     for (const name of ['e', 'd', 'c', 'b', 'a']) bed.service(name);
     const run = bed.run();
