@@ -5,12 +5,22 @@
  * Everything that is written there is reserved all the same, which is the address book's matter.
  */
 
-import { type Address, addressEquals } from 'bgp-ts';
+import { type Address, addressEquals, formatAddress } from 'bgp-ts';
 import { AUTO_EXTERNAL, type ClaimRecord } from './claim-record.ts';
 import { askForAddress, isStanding, refused } from './decide-address.ts';
 import { newAddress } from './decide-new.ts';
-import { type Case, type Grant, grantedAddress, isGrant, type Problem } from './decision.ts';
-import { externalAddresses } from './service-request.ts';
+import {
+  type Answer,
+  type Case,
+  type Grant,
+  grantedAddress,
+  isGrant,
+  type Problem,
+} from './decision.ts';
+import { externalAddresses, isLocalUntold } from './service-request.ts';
+
+const LOCAL_NEEDS =
+  'externalTrafficPolicy: Local needs type LoadBalancer, or no node can tell whether it has an endpoint; change one of the two';
 
 export interface ExternalDecision {
   readonly grants: readonly Grant[];
@@ -35,7 +45,7 @@ export function decideExternal(
   const grants: Grant[] = [];
   const problems: Problem[] = [];
   for (const address of wanted) {
-    const answer = askForAddress(each, address, 'external');
+    const answer = listedAddress(each, address);
     if (isGrant(answer)) grants.push(answer);
     // an address outside every pool is no business of ours
     else if (answer.reason !== 'AddressNotInPool') problems.push({ ...answer, isOptional: true });
@@ -51,6 +61,13 @@ export function decideExternal(
   return { grants: [...grants, answer], add, drop, problems, warnings };
 }
 
+function listedAddress(each: Case, address: Address): Answer {
+  const answer = askForAddress(each, address, 'external');
+  if (!isGrant(answer) || !isLocalUntold(each.service)) return answer;
+  const what = `${formatAddress(address)} of spec.externalIPs is not announced`;
+  return refused('ExternalIPNotAllowed', `${what}: ${LOCAL_NEEDS}`, address);
+}
+
 /** claims whose address we wrote into the list */
 function autoClaims({ key, service, world }: Case): readonly ClaimRecord[] {
   return world.claims
@@ -61,6 +78,7 @@ function autoClaims({ key, service, world }: Case): readonly ClaimRecord[] {
 }
 
 function autoAddress(each: Case, mine: readonly ClaimRecord[]): Grant | Problem {
+  if (isLocalUntold(each.service)) return refused('ExternalIPNotAllowed', LOCAL_NEEDS);
   const [standing] = mine;
   if (standing !== undefined) return { kind: 'keep', claim: standing };
   const family = each.service.families[0] ?? 'ipv4';

@@ -18,7 +18,7 @@ import {
   type Verdict,
   type World,
 } from './decision.ts';
-import { externalAddresses, isOurs, serviceRequest } from './service-request.ts';
+import { externalAddresses, isLocalUntold, isOurs, serviceRequest } from './service-request.ts';
 
 /** `undefined`: there is no Service of that name (any more). */
 export function decideService(
@@ -122,7 +122,8 @@ function claimsToLeave(
   isSatisfied: boolean,
 ): readonly ClaimRecord[] {
   const granted = grants.map(grantedAddress);
-  const told = [...service.ingress, ...externalAddresses(service)];
+  const listed = isLocalUntold(service) ? [] : externalAddresses(service);
+  const told = [...service.ingress, ...listed];
   return world.claims
     .ofService(key)
     .filter(({ address }) => !includes(granted, address))

@@ -81,3 +81,11 @@ export function externalAddresses(service: Service): readonly Address[] {
   }
   return addresses;
 }
+
+/**
+ * Only a LoadBalancer has the healthCheckNodePort by which a node knows whether it has an endpoint; without it every node would announce
+ * the address, and most would drop what comes.
+ */
+export function isLocalUntold({ isLocal, isLoadBalancer }: Service): boolean {
+  return isLocal && !isLoadBalancer;
+}

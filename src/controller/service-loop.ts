@@ -10,7 +10,7 @@ import { leftClaim, newClaim, updatedClaim } from '../allocator/claim-writes.ts'
 import { includes } from '../allocator/decide-external.ts';
 import { decideService } from '../allocator/decide-service.ts';
 import { type Grant, grantedAddress, type ServiceDecision } from '../allocator/decision.ts';
-import { externalAddresses, serviceRequest } from '../allocator/service-request.ts';
+import { externalAddresses, isLocalUntold, serviceRequest } from '../allocator/service-request.ts';
 import type { Wish } from '../allocator/waiting.ts';
 import { formatClaimName } from '../model/claim-name.ts';
 import type { Service } from '../model/service.ts';
@@ -228,7 +228,8 @@ export class ServiceLoop {
 function isToldOf(service: Service, claim: ClaimRecord): boolean {
   if (entryOf(claim, service) === undefined) return false;
   const { address } = claim;
-  return includes(service.ingress, address) || includes(externalAddresses(service), address);
+  if (includes(service.ingress, address)) return true;
+  return !isLocalUntold(service) && includes(externalAddresses(service), address);
 }
 
 function wishOf(

@@ -86,6 +86,25 @@ describe('externalIPs', () => {
     expect(world.claimsOf('a/b')).to.deep.equal(['192.0.2.3']);
   });
 
+  it('does not announce a Local one of another type than LoadBalancer, and says what it needs', () => {
+    const world = new AllocatorWorld(OPEN);
+    const dark = plainService('a/dark', { ...byHand('192.0.2.5'), isLocal: true });
+    world.apply(dark);
+    expect(world.claimsOf('a/dark')).to.deep.equal([]);
+    expect(world.decide('a/dark').warnings.join()).to.equal(
+      '192.0.2.5 of spec.externalIPs is not announced: externalTrafficPolicy: Local needs type LoadBalancer, or no node can tell whether it has an endpoint; change one of the two',
+    );
+    // nobody else gets it all the same
+    world.apply(plainService('a/auto', { ...AUTO, isLocal: true }));
+    expect(world.claimsOf('a/auto')).to.deep.equal([]);
+    expect(world.decide('a/auto').verdict).to.include({ reason: 'ExternalIPNotAllowed' });
+    world.apply(plainService('a/whole', byHand('192.0.2.6')));
+    const balancer = { ...byHand('192.0.2.7'), isLocal: true, healthCheckNodePort: 30001 };
+    world.apply(service('a/balancer', balancer));
+    expect(world.claimsOf('a/whole')).to.deep.equal(['192.0.2.6']);
+    expect(world.claimsOf('a/balancer')).to.deep.equal(['192.0.2.7']);
+  });
+
   it('refuses auto without such a pool, and warns of other words', () => {
     const world = new AllocatorWorld(CLOSED);
     world.apply(plainService('a/b', AUTO));

@@ -208,6 +208,28 @@ describe('ServiceLoops', () => {
     bed.exact();
   });
 
+  it('takes an external IP back when its Service becomes Local without being a load balancer', async () => {
+    bed.pool('lab', ['192.0.2.0/29'], { allowExternalIPs: true });
+    bed.node('n1');
+    const spec = { type: 'NodePort', loadBalancerClass: undefined, externalIPs: ['192.0.2.5'] };
+    bed.service('web', { spec });
+    bed.endpoints('web', 1);
+    const run = bed.run();
+    await bed.settle();
+    expect(bed.spec('192.0.2.5')).to.not.have.property('withdrawn');
+    bed.service('web', { spec: { ...spec, externalTrafficPolicy: 'Local' } });
+    await bed.settle();
+    expect(bed.spec('192.0.2.5'))
+      .to.have.nested.property('withdrawn.reason')
+      .that.matches(/^Released/);
+    expect(run.events.map(({ message }) => message).join()).to.include(
+      'Local needs type LoadBalancer',
+    );
+    bed.service('web', { spec });
+    await bed.settle();
+    expect(bed.spec('192.0.2.5')).to.not.have.nested.property('withdrawn.reason');
+  });
+
   it('serves those that wait the oldest first when a pool comes, grows or frees an address', async () => {
     for (const name of ['e', 'd', 'c', 'b', 'a']) bed.service(name);
     const run = bed.run();
