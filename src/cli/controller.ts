@@ -11,6 +11,7 @@ import {
   CONTROLLER_SETTINGS,
   type ControllerSettingTexts,
   electionTimes,
+  loopSettings,
 } from '../config/controller-settings.ts';
 import { readTable, SettingError } from '../config/read-settings.ts';
 import { Controller } from '../controller/controller.ts';
@@ -118,10 +119,7 @@ export async function startController(parts: ControllerParts): Promise<RunningCo
     // two pods of one hostname, or two runs on one machine, are two controllers
     identity: `${parts.identity}_${randomUUID()}`,
     ...(settings.leaderElect === 'true' && { election: electionTimes(settings) }),
-    settings: {
-      defaultClass: settings.defaultClass === 'true',
-      maxStaleMs: Number(settings.maxStale) * 1000,
-    },
+    settings: loopSettings(settings),
     counters: metrics.counters,
   });
   metrics.watch(() => controller.facts());

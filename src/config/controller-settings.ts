@@ -4,11 +4,23 @@
  */
 
 import type { ElectionTimes } from '../controller/election-rules.ts';
+import type { LoopSettings } from '../controller/loops.ts';
 import { LOG_LEVELS } from '../log/log.ts';
+import { MOVE_RATE } from '../scheduler/move-rate.ts';
 import { parseListenAddress } from '../telemetry/listen-address.ts';
 import { API_SETTINGS } from './api-settings.ts';
 import { SettingError } from './read-settings.ts';
-import { anything, oneOf, row, type SettingRow, seconds, yesNo } from './setting-row.ts';
+import {
+  anything,
+  OFF,
+  oneOf,
+  orOff,
+  row,
+  type SettingRow,
+  seconds,
+  wholeNumber,
+  yesNo,
+} from './setting-row.ts';
 
 export const CONTROLLER_SETTINGS = {
   ...API_SETTINGS,
@@ -57,6 +69,20 @@ export const CONTROLLER_SETTINGS = {
     seconds(1),
     'after this long an address that was freed is given out again, whatever nodes have not confirmed',
   ),
+  rebalanceInterval: row(
+    'rebalance-interval',
+    'SECONDS',
+    OFF,
+    orOff(seconds(1)),
+    'how often one exclusive claim moves from a node that holds many to one that holds fewer, until they are even; `off`: only what has to move moves',
+  ),
+  moveRate: row(
+    'move-rate',
+    'NUMBER',
+    String(MOVE_RATE.perSecond),
+    wholeNumber(1, 100_000),
+    'exclusive claims that may move in a second; twice as many go at once before that counts',
+  ),
   metricsAddress: row(
     'metrics-address',
     'ADDRESS:PORT',
@@ -69,6 +95,18 @@ export const CONTROLLER_SETTINGS = {
 
 export type ControllerSettingName = keyof typeof CONTROLLER_SETTINGS;
 export type ControllerSettingTexts = Readonly<Record<ControllerSettingName, string>>;
+
+/** What the loops go by. */
+export function loopSettings(settings: ControllerSettingTexts): LoopSettings {
+  const { rebalanceInterval } = settings;
+  const perSecond = Number(settings.moveRate);
+  return {
+    defaultClass: settings.defaultClass === 'true',
+    maxStaleMs: Number(settings.maxStale) * 1000,
+    moveRate: { perSecond, burst: 2 * perSecond },
+    ...(rebalanceInterval !== OFF && { rebalanceEveryMs: Number(rebalanceInterval) * 1000 }),
+  };
+}
 
 /** Throws a SettingError where the three do not fit together. */
 export function electionTimes(settings: ControllerSettingTexts): ElectionTimes {

@@ -68,6 +68,21 @@ export function seconds(low: number): (text: string) => void {
   };
 }
 
+/** in place of a value: not at all */
+export const OFF = 'off';
+
+export function orOff(check: (text: string) => void): (text: string) => void {
+  return (text) => {
+    if (text === OFF) return;
+    try {
+      check(text);
+    } catch (error) {
+      if (error instanceof Error) throw new Error(`${error.message}, or ${OFF}`);
+      throw error;
+    }
+  };
+}
+
 /** `true` or `false`; the flag alone means true */
 export function yesNo(flag: string, fallback: 'true' | 'false', doc: string): SettingRow {
   const values = ['true', 'false'];

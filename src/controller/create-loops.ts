@@ -1,5 +1,6 @@
 /** The loops of a leader. Each reads the shared caches and writes through the guard of its term; a new term has new ones. */
 
+import { optional } from '../model/optional.ts';
 import { AdvertisedLoop } from './advertised-loop.ts';
 import { LivenessLoop } from './liveness-loop.ts';
 import type { ControllerLoop, LoopContext } from './loops.ts';
@@ -11,11 +12,16 @@ import { ServiceLoops } from './service-loops.ts';
 export function createLoops(context: LoopContext): readonly ControllerLoop[] {
   const services = new ServiceLoops(context);
   const liveness = new LivenessLoop(context);
+  const { moveRate, rebalanceEveryMs } = context.settings;
+  const placement = {
+    ...optional('moveRate', moveRate),
+    ...optional('rebalanceEveryMs', rebalanceEveryMs),
+  };
   const isBusy = () => services.isBusy;
   return [
     services,
     liveness,
-    new PlacementLoop({ ...context, liveness, isBusy }),
+    new PlacementLoop({ ...context, ...placement, liveness, isBusy }),
     new AdvertisedLoop({ ...context, isBusy }),
     new PeerStatusLoop(context),
     new NodeEvents(context),

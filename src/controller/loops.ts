@@ -2,6 +2,7 @@
 
 import type { Clock, Random } from 'bgp-ts';
 import type { Log } from '../log/log.ts';
+import type { MoveRate } from '../scheduler/move-rate.ts';
 import type { KubeApi } from '../sources/kube/api.ts';
 import type { ControllerCaches } from './caches.ts';
 import type { ControllerCounters } from './counters.ts';
@@ -34,4 +35,8 @@ export interface LoopSettings {
   readonly defaultClass: boolean;
   /** how long a freed address waits for nodes that do not answer */
   readonly maxStaleMs: number;
+  /** how fast exclusive claims may move; absent: MOVE_RATE */
+  readonly moveRate?: MoveRate;
+  /** absent: only what has to move moves */
+  readonly rebalanceEveryMs?: number;
 }

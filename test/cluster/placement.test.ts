@@ -16,6 +16,7 @@ import {
 import { claimBody, claimName, exclusivePool } from '../support/fake-agents.ts';
 import { untilValue } from '../support/poll.ts';
 import { at, type Cluster, conditionOf, startCluster } from './support/cluster.ts';
+import { startHerald } from './support/herald-run.ts';
 import { holderOf, levelsOf, PlacementWorld, QUICK } from './support/placement-world.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
 
@@ -286,6 +287,31 @@ describe('placement of exclusive claims', () => {
     const ipNode = await cluster.api.get(IP_NODES, 'a');
     expect(conditionOf(ipNode, 'AgentAlive')).to.include({ status: 'True' });
     expect(conditionOf(ipNode, 'Stale')).to.include({ reason: 'Other' });
+  });
+
+  it('evens out the nodes where it is told to by its flag, and not without', async () => {
+    await begin(['a', 'b']);
+    const start = (...flags: readonly string[]) =>
+      startHerald(['controller', '--leader-elect=false', '--metrics-address=off', ...flags], {
+        name: 'controller',
+        folder: cluster.folder,
+        kubeconfig: cluster.kubeconfig,
+      });
+    const plain = start();
+    await claim(6);
+    await world.settled([3, 3]);
+    await world.join('c');
+    await untilValue(
+      'c lives',
+      () => aliveOf('c'),
+      (found) => found.includes('"True"'),
+      { timeoutMs: 60_000 },
+    );
+    expect(await plain.stop()).to.equal(0);
+    await world.settled([0, 3, 3]);
+    const evening = start('--rebalance-interval', '1');
+    await world.settled([2, 2, 2]);
+    expect(await evening.stop()).to.equal(0);
   });
 
   it('keeps a freed address while a node that lost it unheard may still announce it, also after a restart', async () => {

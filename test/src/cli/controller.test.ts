@@ -2,6 +2,8 @@ import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
 import { UsageError, type World } from '../../../src/cli/command.ts';
 import { controllerCommand, defaultControllerSettings } from '../../../src/cli/controller.ts';
+import { loopSettings } from '../../../src/config/controller-settings.ts';
+import { MOVE_RATE } from '../../../src/scheduler/move-rate.ts';
 import { HeraldProcess } from '../../support/herald-process.ts';
 
 /** says nothing, and is never told to stop */
@@ -39,6 +41,8 @@ describe('herald controller', () => {
     ['--leader-elect-lease-duration=15s', /is '15s': write a number of seconds/],
     ['--leader-elect-renew-deadline=14', /is 14, which is too close to .*lease-duration \(15\)/],
     ['--leader-elect-retry-period=9', /is 9: a leader must be able to renew twice/],
+    ['--rebalance-interval=0', /is '0': write a number of seconds, 1 or more, or off/],
+    ['--move-rate=0', /is '0': write a whole number from 1/],
     ['--api-server=ftp://here', /^--api-server is 'ftp:\/\/here': /],
     ['--kubeconfig=/nowhere/at/all', /^kubeconfig \/nowhere\/at\/all cannot be read/],
   ];
@@ -49,6 +53,17 @@ describe('herald controller', () => {
       expect(refusal instanceof Error && refusal.message).to.match(sentence);
     });
   }
+
+  it('moves only what has to move, unless it is told to even out', () => {
+    const plain = loopSettings(defaultControllerSettings({ env: {} }));
+    expect(plain.moveRate).to.deep.equal(MOVE_RATE);
+    expect(plain).not.to.have.property('rebalanceEveryMs');
+    const env = { HERALD_REBALANCE_INTERVAL: '30', HERALD_MOVE_RATE: '10' };
+    expect(loopSettings(defaultControllerSettings({ env }))).to.deep.include({
+      rebalanceEveryMs: 30_000,
+      moveRate: { perSecond: 10, burst: 20 },
+    });
+  });
 
   it('inside an agent goes by the environment, but not by the settings file, which is that of the agent', () => {
     const env = { HERALD_DEFAULT_CLASS: 'true', HERALD_CONFIG: '/etc/herald/agent.yaml' };
