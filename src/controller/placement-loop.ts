@@ -143,17 +143,18 @@ export class PlacementLoop {
   }
 
   #noteNode(name: string): void {
-    if (this.#nodes.look(name)) this.#nodeChanged(name);
+    if (this.#nodes.look(name)) this.#nodesChanged([name]);
     else for (const key of this.#mover.waitingFor(name)) this.#queue?.add(key);
   }
 
-  #nodeChanged(name: string): void {
-    for (const key of this.#index.claimsOf(name)) this.#queue?.add(key);
+  #nodesChanged(names: readonly string[]): void {
+    if (names.length === 0) return;
+    for (const name of names) for (const key of this.#index.claimsOf(name)) this.#queue?.add(key);
     for (const key of this.#mover.unsettled) this.#queue?.add(key);
   }
 
   #tick(): void {
-    for (const name of this.#nodes.lookAtAll()) this.#nodeChanged(name);
+    this.#nodesChanged(this.#nodes.lookAtAll());
     const { rebalanceEveryMs, clock } = this.#options;
     if (rebalanceEveryMs === undefined) return;
     if (clock.now() - this.#rebalancedMs < rebalanceEveryMs) return;

@@ -277,15 +277,15 @@ export class Mover {
 
   #nobody(subject: PlacementSubject): Next {
     const { nodes, events } = this.#options;
-    const { name, claim, meta, demand } = subject;
+    const { name, claim, meta, group, demand } = subject;
     this.#unsettled.add(name);
-    const why = nodes.whyNobody(demand);
+    const why = nodes.whyNobody(group, demand);
     const where = claim.node === undefined ? '' : `; it stays on ${claim.node}`;
     const message = `no node can hold ${formatAddress(claim.address)}: ${why}${where}`;
     const reason = 'NoEligibleNode';
     events.record({ object: documentRef('IPClaim', meta), type: 'Warning', reason, message });
-    const again = this.#isCut(claim.node) ? LOOK_AGAIN : DONE;
-    return { kind: 'rest', again, verdict: { phase: 'Pending', reason, message } };
+    // whatever changes that changes a node's standing, and then all that are unsettled are looked at again
+    return { ...REST, verdict: { phase: 'Pending', reason, message } };
   }
 
   #settled(subject: PlacementSubject, memory: MoveMemory): Next {

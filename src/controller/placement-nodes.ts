@@ -32,6 +32,11 @@ export class PlacementNodes {
   readonly #clock: Clock;
   readonly #demands = new Map<string, ClaimDemand>();
   readonly #groups = new Map<string, NodeGroup>();
+  /** of each group: those that have had a session all the time */
+  readonly #steady = new Map<NodeGroup, NodeGroup>();
+  /** of each group: why nobody is eligible */
+  readonly #whys = new Map<string, string>();
+  readonly #sentences = new Map<string, string>();
   readonly #signatures = new Map<string, string>();
   readonly #names = new Map<string, string>();
   /** since when it has had no session; since when it has one again */
@@ -44,10 +49,20 @@ export class PlacementNodes {
     this.#clock = clock;
   }
 
-  /** Everybody's standing anew; the names of those for whom it has changed. */
+  /** Everybody's standing anew; the names of those for whom it has changed, and of those that count as steady from now on. */
   lookAtAll(): readonly string[] {
+    const steady = this.#grownSteady();
     const names = new Set([...this.#known(), ...this.#signatures.keys()]);
-    return [...names].filter((name) => this.look(name));
+    return [...names].filter((name) => this.look(name) || steady.has(name));
+  }
+
+  /** What only time changes is looked at here, once for all claims that wait for it. */
+  #grownSteady(): ReadonlySet<string> {
+    const since = this.#clock.now() - RETURN_MS;
+    const grown = [...this.#backSince].filter(([, backMs]) => backMs <= since);
+    for (const [name] of grown) this.#backSince.delete(name);
+    if (grown.length > 0) this.#steady.clear();
+    return new Set(grown.map(([name]) => name));
   }
 
   /** True when its standing with any group has changed. */
@@ -56,11 +71,14 @@ export class PlacementNodes {
     const ipNode = this.#caches.ipNodes.get(name);
     this.#noteSessions(name, ipNode);
     const facts = this.factsOf(name);
-    const signature = [...this.#demands.values()].map((each) => standing(facts, each).kind).join();
+    const standings = [...this.#demands.values()].map((each) => standing(facts, each));
+    const isGone = ipNode === undefined && this.#caches.nodes.get(name) === undefined;
+    this.#noteSentences(name, isGone ? undefined : standings);
+    const signature = isGone ? undefined : standings.map(({ kind }) => kind).join();
     if (this.#signatures.get(name) === signature) return false;
     this.#groups.clear();
-    const isGone = ipNode === undefined && this.#caches.nodes.get(name) === undefined;
-    if (isGone) this.#signatures.delete(name);
+    this.#steady.clear();
+    if (signature === undefined) this.#signatures.delete(name);
     else this.#signatures.set(name, signature);
     return true;
   }
@@ -112,21 +130,30 @@ export class PlacementNodes {
   }
 
   /** those of a group that have had a session all the time */
-  steady({ eligible, keeps }: NodeGroup): NodeGroup {
-    const nowMs = this.#clock.now();
-    const isSteady = (name: string) =>
-      nowMs - (this.#backSince.get(name) ?? Number.NEGATIVE_INFINITY) >= RETURN_MS;
-    return { eligible: eligible.filter(isSteady), keeps };
+  steady(group: NodeGroup): NodeGroup {
+    const known = this.#steady.get(group);
+    if (known !== undefined) return known;
+    const eligible = group.eligible.filter((name) => !this.#backSince.has(name));
+    const steady = { eligible, keeps: group.keeps };
+    this.#steady.set(group, steady);
+    return steady;
   }
 
-  whyNobody(demand: ClaimDemand): string {
-    return whyNobody(this.#all(), demand);
+  whyNobody(key: string, demand: ClaimDemand): string {
+    const known = this.#whys.get(key);
+    if (known !== undefined) return known;
+    const why = whyNobody(this.#all(), demand);
+    this.#whys.set(key, why);
+    return why;
   }
 
   /** A pool or claim has changed: who asks now asks for something else. */
   forgetDemands(): void {
     this.#demands.clear();
     this.#groups.clear();
+    this.#steady.clear();
+    this.#whys.clear();
+    this.#sentences.clear();
     this.#signatures.clear();
   }
 
@@ -143,6 +170,18 @@ export class PlacementNodes {
     if (ipNode?.status.sessions === undefined) return;
     if (!hasSession(ipNode)) {
       if (!this.#cutSince.has(name)) this.#cutSince.set(name, this.#clock.now());
-    } else if (this.#cutSince.delete(name)) this.#backSince.set(name, this.#clock.now());
+    } else if (this.#cutSince.delete(name)) {
+      this.#backSince.set(name, this.#clock.now());
+      this.#steady.clear();
+    }
+  }
+
+  /** why a node is none may change while that it is none does not */
+  #noteSentences(name: string, standings: readonly Standing[] | undefined): void {
+    const said = standings?.map((each) => ('sentence' in each ? each.sentence : '')).join();
+    if (this.#sentences.get(name) === said) return;
+    if (said === undefined) this.#sentences.delete(name);
+    else this.#sentences.set(name, said);
+    this.#whys.clear();
   }
 }
