@@ -45,8 +45,8 @@ const LONGEST = 63;
 const KEPT = 54;
 
 /**
- * How high a node's route to an exclusive claim stands: the holder 0, one that leaves or is cut off from the API 1, a standby 2. It is the
- * value of the node's label on the claim.
+ * How far down a node's route to an exclusive claim stands: the holder 0, one that is cut off from the API 1, one that leaves 2
+ * (docs/decisions/0016). It is the value of the node's label on the claim.
  */
 export type PreferenceLevel = 0 | 1 | 2;
 
