@@ -81,7 +81,7 @@ export class Agent {
       sources: options.sources ?? ['files'],
       cluster: { ignoresExcludeLabel: false, ...options.cluster, nodeName: node.name },
     });
-    this.#announced = new AnnouncedState(options.speaker);
+    this.#announced = new AnnouncedState(options.speaker, () => this.carriers);
     this.#binder = new Binder(options.addresses, options.log);
     this.#timers = new NamedTimers(clock);
     this.#checks = new AgentChecks({
@@ -192,6 +192,10 @@ export class Agent {
     return this.#announced.current;
   }
 
+  get carriers() {
+    return this.#sessions.carriers(this.sessions);
+  }
+
   /** undefined: nothing has been heard and nothing was saved */
   get documents(): Documents | undefined {
     return this.#knowledge.documents;
@@ -233,7 +237,7 @@ export class Agent {
     return buildStatus({
       desired: claims ? this.#desired : { ...this.#desired, claims: [] },
       sessions: this.#sessions.told(speaker.status()),
-      refusal: (session, family) => this.#sessions.refusal(session, family),
+      facts: this.#sessions,
       history: this.#history,
       view,
       identity: { node: { name, labels }, version, pid, source, startedMs: this.#startedMs },

@@ -1,17 +1,18 @@
 /**
- * What is out at the neighbours: the last decision that every session that was up has had written in full. What the controller is told of
- * a node rests on it: a level that counts, a withdrawal that has left. A decision on its way counts as nothing yet.
+ * What is out at the neighbours: the last decision that every session that was up has had written in full, as far as a session carries
+ * it. What the controller is told of a node rests on it: a level that counts, a withdrawal that has left. A decision on its way counts as
+ * nothing yet, and a route that no session takes never does: whoever waits for it would let the old holder go.
  */
 
 import type { PeerStatus, Speaker } from 'bgp-ts';
 import type { PreferenceLevel } from '../model/names.ts';
-import { isAnnounced } from './departures.ts';
+import { type Carriers, isCarried } from './carriers.ts';
 import type { DesiredState } from './desired.ts';
 
 export interface Announced {
   /** by claim name: exclusive claims that are out, and at which level */
   readonly levels: ReadonlyMap<string, PreferenceLevel>;
-  /** claims with a route to at least one peer */
+  /** claims that at least one router has */
   readonly routes: number;
   /** resourceVersion of IPClaims up to which everything was decided on and has left; undefined: no API was heard yet */
   readonly observedClaims?: bigint;
@@ -26,13 +27,21 @@ interface Step {
 
 export class AnnouncedState {
   readonly #speaker: Pick<Speaker, 'status'>;
+  readonly #carriers: () => Carriers;
   #decided: Step | undefined;
   #written: Step | undefined;
   #isBehind = false;
-  #told: { readonly of: Step; readonly announced: Omit<Announced, 'isCurrent'> } | undefined;
+  #told:
+    | {
+        readonly of: Step;
+        readonly by: string;
+        readonly announced: Omit<Announced, 'isCurrent'>;
+      }
+    | undefined;
 
-  constructor(speaker: Pick<Speaker, 'status'>) {
+  constructor(speaker: Pick<Speaker, 'status'>, carriers: () => Carriers) {
     this.#speaker = speaker;
+    this.#carriers = carriers;
   }
 
   /** after the speaker has been told */
@@ -60,13 +69,24 @@ export class AnnouncedState {
     const step = this.#written;
     const isCurrent = step === this.#decided && !this.#isBehind;
     if (step === undefined) return { levels: new Map(), routes: 0, isCurrent };
-    if (this.#told?.of !== step) this.#told = { of: step, announced: announcedOf(step) };
-    return { ...this.#told.announced, isCurrent };
+    return { ...this.#tell(step), isCurrent };
+  }
+
+  #tell(step: Step): Omit<Announced, 'isCurrent'> {
+    const carriers = this.#carriers();
+    const { signature: by } = carriers;
+    if (this.#told?.of === step && this.#told.by === by) return this.#told.announced;
+    const announced = announcedOf(step, carriers);
+    this.#told = { of: step, by, announced };
+    return announced;
   }
 }
 
-function announcedOf({ desired, observed }: Step): Omit<Announced, 'isCurrent'> {
-  const out = desired.claims.filter(isAnnounced);
+function announcedOf(
+  { desired, observed }: Step,
+  carriers: Carriers,
+): Omit<Announced, 'isCurrent'> {
+  const out = desired.claims.filter((decision) => isCarried(decision, carriers));
   const levels = out.flatMap(({ subject: { level, claim } }) =>
     level === undefined ? [] : [[claim.object.name, level] as const],
   );

@@ -1,8 +1,8 @@
 /** Claims that are not announced, or not to every peer, and the gate that says why. Pure. */
 
-import { formatAddress } from 'bgp-ts';
-import { isAnnounced } from './departures.ts';
-import type { ClaimDecision, DesiredState } from './desired.ts';
+import { type Family, formatAddress } from 'bgp-ts';
+import { type Carriers, sessionGate } from './carriers.ts';
+import type { ClaimDecision, DesiredState, PeerDecision } from './desired.ts';
 import type { Gate, GateName } from './gate.ts';
 
 export interface ClaimRefusal {
@@ -17,21 +17,50 @@ export interface ClaimRefusal {
   readonly isLimit?: true;
 }
 
-/** One per claim: the first gate that is closed; where it is announced all the same, the first peer that does not get it. */
-export function refusalsOf({ claims }: DesiredState): readonly ClaimRefusal[] {
-  return claims.flatMap((decision) => refusalOf(decision) ?? []);
+/**
+ * One per claim: the first gate that is closed; where it is announced all the same, the first peer that does not get it. What a session
+ * cannot carry counts as refused by its peer; a session that is down refuses nothing.
+ */
+export function refusalsOf({ claims }: DesiredState, carriers: Carriers): readonly ClaimRefusal[] {
+  return claims.flatMap((decision) => refusalOf(decision, carriers) ?? []);
 }
 
-function refusalOf(decision: ClaimDecision): ClaimRefusal | undefined {
+function refusalOf(decision: ClaimDecision, carriers: Carriers): ClaimRefusal | undefined {
   const { joined, assigned, healthy, bound, pooled, notDraining } = decision.gates;
   const own = [joined, assigned, pooled, healthy, bound, notDraining];
-  const shut = own.find(({ state }) => state === 'closed');
-  if (shut !== undefined) return told(decision, shut);
-  const shutPeers = decision.peers.filter(({ allowed }) => allowed.state === 'closed');
-  const missing = shutPeers.find(({ allowed }) => allowed.isLimit === true) ?? shutPeers[0];
+  const closed = own.find(({ state }) => state === 'closed');
+  if (closed !== undefined) return told(decision, closed);
+  const { family } = decision.subject.claim.object.address;
+  let isOut = false;
+  const shut: Shut[] = [];
+  for (const one of decision.peers) {
+    const gate = shutGate(one, family, carriers);
+    if (gate !== undefined) shut.push({ peer: one.peer, gate });
+    else if (one.route !== undefined) isOut = true;
+  }
+  const missing = shut.find(({ gate }) => gate.isLimit === true) ?? shut[0];
   if (missing === undefined) return undefined;
-  const refusal = told(decision, missing.allowed);
-  return isAnnounced(decision) ? { ...refusal, peer: missing.peer } : refusal;
+  const refusal = told(decision, missing.gate);
+  return isOut ? { ...refusal, peer: missing.peer } : refusal;
+}
+
+interface Shut {
+  readonly peer: string;
+  readonly gate: Gate;
+}
+
+function shutGate(
+  { peer, allowed, route }: PeerDecision,
+  family: Family,
+  carriers: Carriers,
+): Gate | undefined {
+  if (allowed.state === 'closed') return allowed;
+  if (route === undefined) return undefined;
+  const carried = carriers.of(peer, family);
+  if (carried.kind !== 'refused') return undefined;
+  const gate = sessionGate(peer, family, carried.refusal);
+  // nobody else than this node knows, so nobody else can say what to do
+  return { ...gate, sentence: `${gate.sentence}; ${gate.remedy}` };
 }
 
 function told({ subject }: ClaimDecision, { name: gate, sentence, isLimit }: Gate): ClaimRefusal {

@@ -5,23 +5,23 @@
 
 import {
   communityName,
-  type Family,
   formatAddress,
   formatCommunity,
   formatEndpoint,
   formatLargeCommunity,
   formatPrefix,
   type PeerStatus,
-  type RefusedRoute,
   type RouteAttributes,
 } from 'bgp-ts';
 import type { IpClaim } from '../model/ip-claim.ts';
+import { type Carried, type Carriers, carryRemedy, sessionGate } from './carriers.ts';
 import { healthyGate } from './claim-gates.ts';
 import type { ClaimDecision, DesiredState, PeerDecision } from './desired.ts';
 import type { Gate } from './gate.ts';
 import { claimGateList, type GateHistory } from './gate-history.ts';
 import { joinedGateOf, joinedGates, nodeGate } from './joined-gate.ts';
 import type { PeerPlan } from './peer-settings.ts';
+import type { SessionFacts } from './session-facts.ts';
 import type {
   AgentStatus,
   ClaimPeerStatus,
@@ -35,7 +35,7 @@ export interface StatusInput {
   readonly desired: DesiredState;
   readonly sessions: readonly PeerStatus[];
   /** why an established session carries nothing of a family */
-  readonly refusal: (session: string, family: Family) => RefusedRoute | undefined;
+  readonly facts: Pick<SessionFacts, 'refusal' | 'carriers'>;
   readonly history: GateHistory;
   readonly view: View;
   readonly identity: Pick<AgentStatus, 'node' | 'version' | 'pid' | 'source'> & {
@@ -57,6 +57,7 @@ export function buildStatus(input: StatusInput): AgentStatus {
   const { startedMs, ...who } = identity;
   const { nodeDrain, stopDrain = nodeDrain } = view;
   const stale = view.stale ?? view.staleApi;
+  const carriers = input.facts.carriers(input.sessions);
   return {
     ...who,
     startedAt: timeOf(startedMs),
@@ -68,7 +69,7 @@ export function buildStatus(input: StatusInput): AgentStatus {
       ? {}
       : { draining: { since: timeOf(stopDrain.sinceMs), reason: stopDrain.reason } }),
     sessions: desired.plans.flatMap((plan) => sessionStatus(input, plan)),
-    claims: desired.claims.map((decision) => claimStatus(input, decision)),
+    claims: desired.claims.map((decision) => claimStatus(input, decision, carriers)),
     faults: view.documents.faults,
     warnings: [...input.warnings, ...poolWarnings(view)],
   };
@@ -101,7 +102,11 @@ function sessionStatus(input: StatusInput, plan: PeerPlan): readonly SessionStat
     const since = input.timeOf(input.identity.startedMs);
     return [{ ...base, state: 'idle', since, routesSent: 0, routesReceived: 0 }];
   }
-  return own.map((session) => ({ ...base, ...liveSession(session, plan.kind === 'range') }));
+  return own.map((session) => ({
+    ...base,
+    ...liveSession(session, plan.kind === 'range'),
+    ...cannotCarry(input, plan, session),
+  }));
 }
 
 function formatPeerAddress(address: string, port: number | undefined): string {
@@ -147,7 +152,23 @@ function liveSession(session: PeerStatus, isDynamic: boolean) {
   };
 }
 
-function claimStatus(input: StatusInput, decision: ClaimDecision): ClaimStatus {
+/** families that the peer is meant to have, and that this session does not take */
+function cannotCarry(
+  { facts }: StatusInput,
+  { peer }: PeerPlan,
+  { name, state }: PeerStatus,
+): Pick<SessionStatus, 'cannotCarry'> {
+  if (state !== 'established') return {};
+  const found = peer.families.flatMap((family) => {
+    const refusal = facts.refusal(name, family);
+    if (refusal === undefined) return [];
+    const sentence = `${refusal.detail}; ${carryRemedy(peer.name, family, refusal)}`;
+    return { family, sentence };
+  });
+  return found.length === 0 ? {} : { cannotCarry: found };
+}
+
+function claimStatus(input: StatusInput, decision: ClaimDecision, carriers: Carriers): ClaimStatus {
   const { subject, gates, peers } = decision;
   const { object, origin } = subject.claim;
   const { name, bind } = object;
@@ -166,7 +187,7 @@ function claimStatus(input: StatusInput, decision: ClaimDecision): ClaimStatus {
     ...(bind === undefined ? {} : { interface: bind.interface }),
     ...(subject.level === undefined ? {} : { level: subject.level }),
     gates: own,
-    peers: peers.map((peer) => claimPeerStatus(input, { claim: object, own, peer })),
+    peers: peers.map((peer) => claimPeerStatus(input, { claim: object, own, peer, carriers })),
     ...(subject.departure === undefined ? {} : { leaving: true }),
   };
 }
@@ -182,18 +203,18 @@ function claimPeerStatus(
     readonly claim: IpClaim;
     readonly own: readonly GateStatus[];
     readonly peer: PeerDecision;
+    readonly carriers: Carriers;
   },
 ): ClaimPeerStatus {
-  const { claim, own, peer } = about;
-  const carried = carrierOf(input, peer.peer, claim.address.family);
-  const isRefused = peer.route !== undefined && carried.refusal !== undefined;
-  const gate = isRefused
-    ? sessionGate(peer.peer, claim.address.family, carried.refusal)
-    : peer.allowed;
+  const { claim, own, peer, carriers } = about;
+  const { family } = claim.address;
+  const carried = carriers.of(peer.peer, family);
+  const isRefused = peer.route !== undefined && carried.kind === 'refused';
+  const gate = isRefused ? sessionGate(peer.peer, family, carried.refusal) : peer.allowed;
   const allowed = gateStatus(input, `${claim.name} ${peer.peer}`, gate);
   return {
     peer: peer.peer,
-    route: isRefused ? 'none' : routeState(carried.isUp, peer),
+    route: isRefused ? 'none' : routeState(carried, peer),
     gates: own.map((one) => (one.name === 'allowed' ? allowed : one)),
     ...(peer.route === undefined || isRefused
       ? {}
@@ -201,33 +222,9 @@ function claimPeerStatus(
   };
 }
 
-/** Whether a session with the peer is up that carries the family; if sessions are up and none does, why. */
-function carrierOf(
-  { sessions, refusal }: StatusInput,
-  peer: string,
-  family: Family,
-): { readonly isUp: boolean; readonly refusal?: RefusedRoute } {
-  const up = sessions.filter(
-    ({ name, state }) => state === 'established' && (name === peer || name.startsWith(`${peer}/`)),
-  );
-  const refusals = up.map(({ name }) => refusal(name, family));
-  const [first] = refusals;
-  const isRefused = first !== undefined && refusals.every((one) => one !== undefined);
-  return { isUp: up.length > 0, ...(isRefused ? { refusal: first } : {}) };
-}
-
-/** The peer's half of the gate as only a session can know it. */
-function sessionGate(peer: string, family: Family, { reason, detail }: RefusedRoute): Gate {
-  const remedy =
-    reason === 'family-not-negotiated'
-      ? `turn on ${family} for this neighbour at the router`
-      : `give the interface of the session an ${family} address, or set nextHop.${family} of BGPPeer ${peer}`;
-  return { name: 'allowed', state: 'closed', sentence: `${peer}: ${detail}`, remedy };
-}
-
-function routeState(isUp: boolean, { route }: PeerDecision): ClaimPeerStatus['route'] {
+function routeState({ kind }: Carried, { route }: PeerDecision): ClaimPeerStatus['route'] {
   if (route === undefined) return 'none';
-  if (!isUp) return 'waiting';
+  if (kind === 'down') return 'waiting';
   return route.isDraining ? 'draining' : 'up';
 }
 

@@ -10,12 +10,15 @@ import {
   type RefusedRoute,
   type SpeakerEvent,
 } from 'bgp-ts';
+import { type Carriers, carriersOf } from './carriers.ts';
 
 type Told = Pick<PeerStatus, 'name' | 'state' | 'lastError'>;
 
 export class SessionFacts {
   /** by session name, then by family: one example of what it cannot carry */
   readonly #refused = new Map<string, ReadonlyMap<Family, RefusedRoute>>();
+  /** names of sessions that have been told everything once since they came up */
+  readonly #isTold = new Set<string>();
   /** by session name: what the neighbour said when it ended a session that has not come back since */
   readonly #words = new Map<string, string>();
   #told:
@@ -42,9 +45,11 @@ export class SessionFacts {
         if (this.#told?.peer === event.peer) this.#refused.set(event.peer, this.#told.byFamily);
         else this.#refused.delete(event.peer);
         this.#told = undefined;
+        this.#isTold.add(event.peer);
         return;
       case 'down':
         this.#refused.delete(event.peer);
+        this.#isTold.delete(event.peer);
         // what the router said explains more than the refused connections that follow
         if (event.reason.kind === 'notification-received') {
           this.#words.set(event.peer, describeDown(event.reason));
@@ -83,6 +88,14 @@ export class SessionFacts {
   /** why the session of this name carries nothing of this family */
   refusal(session: string, family: Family): RefusedRoute | undefined {
     return this.#refused.get(session)?.get(family);
+  }
+
+  /** what each session carries of what it was told last */
+  carriers(sessions: readonly Pick<PeerStatus, 'name' | 'state'>[]): Carriers {
+    return carriersOf(sessions, {
+      isTold: (session) => this.#isTold.has(session),
+      refusal: (session, family) => this.refusal(session, family),
+    });
   }
 }
 

@@ -3,6 +3,7 @@
  * `routes` and `explain` print. Plain data, no secrets; times are ISO 8601 in UTC.
  */
 
+import type { Family } from 'bgp-ts';
 import type { DocumentFault } from '../model/documents.ts';
 import type { Labels } from '../model/labels.ts';
 import type { PreferenceLevel } from '../model/names.ts';
@@ -45,6 +46,8 @@ export interface SessionStatus {
   readonly lastError?: string;
   /** the peer is configured but cannot be used here, and why (no password file, no local ASN) */
   readonly refused?: string;
+  /** families that it is meant to carry and does not, though it is up; known once there is a route of it */
+  readonly cannotCarry?: readonly { readonly family: Family; readonly sentence: string }[];
 }
 
 export interface ClaimStatus {

@@ -7,12 +7,12 @@ import type { GateName } from './gate.ts';
 import type { ReportHealth } from './kube-report/kube-report.ts';
 import { refusalsOf } from './refusals.ts';
 
-type Told = Pick<Agent, 'status' | 'sessions' | 'decided' | 'announced' | 'documents'>;
+type Told = Pick<Agent, 'status' | 'sessions' | 'decided' | 'announced' | 'carriers' | 'documents'>;
 
 export function agentFacts(agent: Told, report: ReportHealth | undefined): AgentFacts {
   const { joined, stale, draining } = agent.status({ claims: false });
   const refused = new Map<GateName, number>();
-  for (const { gate, peer } of refusalsOf(agent.decided)) {
+  for (const { gate, peer } of refusalsOf(agent.decided, agent.carriers)) {
     // one that others announce is not refused
     if (peer === undefined) refused.set(gate, (refused.get(gate) ?? 0) + 1);
   }

@@ -167,7 +167,7 @@ function reportedGates(
 function remedyOf(gate: (typeof REPORTED)[number], node: string, claim: IpClaim): string {
   switch (gate) {
     case 'allowed':
-      return 'see maxRoutes of the BGPPeers, and the addresses of the node itself';
+      return 'see maxRoutes and nextHop of the BGPPeers, and the addresses of the node itself';
     case 'healthy':
       return isLocal(claim)
         ? 'none needed where no pod of it runs; else see why the pod there is not ready'

@@ -1,5 +1,6 @@
 /** What a node tells each router of a claim, by what the API knows of its sessions. Pure. */
 
+import type { Family } from 'bgp-ts';
 import type { BgpPeer } from '../model/bgp-peer.ts';
 import type { IpNodeSession } from '../model/ip-node.ts';
 import { selects } from '../model/labels.ts';
@@ -22,9 +23,10 @@ export function peerAnswers(
   gates: readonly GateAnswer[],
 ): readonly PeerAnswer[] {
   const sessions = facts.ipNode?.status.sessions ?? [];
+  const { family } = subject.claim.address;
   return subject.peers
     .filter((peer) => isMeant(peer, facts, subject))
-    .map((peer) => answerOf(peer, facts.name, { sessions, gates }));
+    .map((peer) => answerOf(peer, facts.name, { sessions, gates, family }));
 }
 
 /** Where the labels of a Node may not be read, its sessions tell which routers are its own. */
@@ -47,16 +49,28 @@ function isMeant(peer: BgpPeer, { node, ipNode }: NodeFacts, { claim, pool }: Cl
 interface Standing {
   readonly sessions: readonly IpNodeSession[];
   readonly gates: readonly GateAnswer[];
+  readonly family: Family;
 }
 
-function answerOf(peer: BgpPeer, node: string, { sessions, gates }: Standing): PeerAnswer {
+function answerOf(peer: BgpPeer, node: string, standing: Standing): PeerAnswer {
+  const { sessions, gates, family } = standing;
   const own = sessions.filter((session) => session.peer === peer.name);
-  const session = own.find(({ state }) => state === 'Established') ?? own[0];
+  const up = own.filter(({ state }) => state === 'Established');
+  const session = up.find((each) => uncarried(each, family) === undefined) ?? up[0] ?? own[0];
   const known = { peer: peer.name, ...(session === undefined ? {} : { session }) };
   const route = routeBy(gates);
-  if (session?.state === 'Established') return { ...known, route };
   const isWanted = route === 'announced' || route === 'draining';
+  if (session?.state === 'Established') {
+    const sentence = uncarried(session, family);
+    if (sentence === undefined) return { ...known, route };
+    return { ...known, route: isWanted ? 'none' : route, sentence };
+  }
   return { ...known, route: isWanted ? 'waiting' : route, ...why(peer, node, session) };
+}
+
+/** why a session that is up takes no routes of this family */
+function uncarried({ cannotCarry = [] }: IpNodeSession, family: Family): string | undefined {
+  return cannotCarry.find((each) => each.family === family)?.message;
 }
 
 function routeBy(gates: readonly GateAnswer[]): RouteAnswer {

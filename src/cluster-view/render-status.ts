@@ -3,6 +3,7 @@
 import { formatSince, labelled, paint, plain, type Style } from '../control/style.ts';
 import { type Cell, type Column, formatTable, type Row } from '../control/table.ts';
 import { CLAIM_PHASES } from '../controller/facts.ts';
+import type { IpNodeSession } from '../model/ip-node.ts';
 import type { PoolAnswer } from './explain.ts';
 import type { ClusterStatus, ControllerAnswer, NodeStatus, WaitingService } from './status.ts';
 
@@ -79,14 +80,19 @@ function nodeRows(node: NodeStatus, style: Style): readonly Row[] {
   const first = [node.node, joined, `${node.routes}`];
   const notes = nodeNotes(node, style);
   if (node.sessions.length === 0) return [{ cells: [...first, '-', '-', '-', '-'], notes }];
-  return node.sessions.map(({ peer, address, state, since, lastError }, index) => {
+  return node.sessions.map((session, index) => {
+    const { peer, address, state, since } = session;
     const tone = state === 'Established' ? 'good' : 'attention';
     const age = since === undefined ? '-' : formatSince(since, style);
     const cells = [...first, peer, address, { text: state, tone } as const, age];
-    const isDown = state !== 'Established' && lastError !== undefined;
-    const own: readonly Cell[] = isDown ? [{ text: plain(lastError), tone: 'faint' }] : [];
+    const own = sessionNotes(session).map((text): Cell => ({ text: plain(text), tone: 'faint' }));
     return { cells, notes: index === node.sessions.length - 1 ? [...own, ...notes] : own };
   });
+}
+
+function sessionNotes({ state, lastError, cannotCarry = [] }: IpNodeSession): readonly string[] {
+  if (state === 'Established') return cannotCarry.map(({ message }) => message);
+  return lastError === undefined ? [] : [lastError];
 }
 
 function nodeNotes(node: NodeStatus, style: Style): readonly Cell[] {

@@ -5,9 +5,10 @@
  * The reason is what machines and writes go by: it changes seldom. Numbers are in the message.
  */
 
-import { formatAddress } from 'bgp-ts';
+import { type Family, formatAddress } from 'bgp-ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpNodeRefusal } from '../model/ip-node.ts';
+import { levelOf } from '../model/names.ts';
 import type { WantedCondition } from './conditions.ts';
 import type { NodeReach, Reach } from './reach.ts';
 
@@ -57,27 +58,46 @@ export function claimVerdict({
   if (reach === undefined) {
     const which =
       claim.pool === undefined ? 'no pool holds it' : `pool ${claim.pool} cannot be used`;
-    return verdict('NoPool', `not advertised: ${which}`);
+    return verdict('NoPool', `${NOT_ADVERTISED}${which}`);
   }
   if (isExclusive) return { address, ...exclusiveVerdict(claim, reach, refusers) };
   return { address, ...anycastVerdict(claim, reach, refusers) };
 }
 
+const NOT_ADVERTISED = 'not advertised: ';
+
 type Words = Omit<ClaimVerdict, 'address'>;
 
-function exclusiveVerdict({ node }: IpClaim, reach: Reach, refusers: Refusers): Words {
+/** What its holder does; and where that announces nothing, who else still does while the claim moves. */
+function exclusiveVerdict(claim: IpClaim, reach: Reach, refusers: Refusers): Words {
+  const words = holderVerdict(claim, reach, refusers);
+  if (isUp(words.reason)) return words;
+  for (const [name, { reached, wanted }] of reach.nodes) {
+    const hasPart = name !== claim.node && levelOf(claim.labels, name) !== undefined;
+    if (!hasPart || reached.length === 0 || refusers.has(name)) continue;
+    const who = `node ${name} to ${ofPeers(reached.length, wanted)}`;
+    const why = words.message.replace(NOT_ADVERTISED, '');
+    const message = `advertised by ${who} until another does; ${why}`;
+    return { reason: 'PartlyAdvertised', message };
+  }
+  return words;
+}
+
+function holderVerdict({ node, address }: IpClaim, reach: Reach, refusers: Refusers): Words {
   if (node === undefined) {
-    return { reason: 'NotPlaced', message: 'not advertised: no node holds it yet' };
+    return { reason: 'NotPlaced', message: `${NOT_ADVERTISED}no node holds it yet` };
   }
   const holder = reach.nodes.get(node);
   if (holder === undefined) {
     const why = `node ${node}, which holds it, has not joined or is not heard of`;
-    return { reason: 'NoNode', message: `not advertised: ${why}` };
+    return { reason: 'NoNode', message: `${NOT_ADVERTISED}${why}` };
   }
   const refusal = refusers.get(node);
   if (refusal !== undefined) return refused(new Map([[node, refusal]]));
   const { wanted } = holder;
-  if (holder.reached.length === 0) return nobodyReached(wanted, `node ${node}`);
+  if (holder.reached.length === 0) {
+    return holder.isConnected ? noFamily(address.family) : nobodyReached(wanted, `node ${node}`);
+  }
   const isWhole = holder.reached.length === wanted;
   return {
     reason: isWhole ? 'Advertised' : 'PartlyAdvertised',
@@ -93,14 +113,15 @@ function anycastVerdict(claim: IpClaim, reach: Reach, refusers: Refusers): Words
   );
   if (reach.expected === 0) {
     const why = 'no node that may announce it has joined; kubectl get ipnodes tells why';
-    return { reason: 'NoNode', message: `not advertised: ${why}` };
+    return { reason: 'NoNode', message: `${NOT_ADVERTISED}${why}` };
   }
   if (expected === 0) {
     const why = `none of ${ofNodes(reach.expected)} has a ready endpoint`;
-    return { reason: 'NoEndpoint', message: `not advertised: ${why}` };
+    return { reason: 'NoEndpoint', message: `${NOT_ADVERTISED}${why}` };
   }
   if (announcing === 0) {
-    return reach.announcing > 0 ? refused(refusers) : nobodyReached(peers, ofNodes(expected));
+    if (reach.connected === 0) return nobodyReached(peers, ofNodes(expected));
+    return refusers.size > 0 ? refused(refusers) : noFamily(claim.address.family);
   }
   const isWhole = announcing === expected && peersReached === peers;
   const local = withoutEndpoint === 0 ? '' : `; ${withoutEndpoint} more without a ready endpoint`;
@@ -148,17 +169,23 @@ function nobodyReached(peers: number, who: string): Words {
   if (peers === 0) {
     const what =
       'no BGPPeer is meant for it; see advertisements of its pool and nodeSelector of peers';
-    return { reason: 'NoPeer', message: `not advertised: ${what}` };
+    return { reason: 'NoPeer', message: `${NOT_ADVERTISED}${what}` };
   }
-  const message = `not advertised: ${who} ${who.endsWith('nodes') ? 'have' : 'has'} no session with a router; kubectl get bgppeers tells why`;
+  const message = `${NOT_ADVERTISED}${who} ${who.endsWith('nodes') ? 'have' : 'has'} no session with a router; kubectl get bgppeers tells why`;
   return { reason: 'NoSession', message };
+}
+
+/** the nodes themselves say why, at each session and, once they have tried, of the address */
+function noFamily(family: Family): Words {
+  const what = `no session with a router carries ${family} routes; kubectl describe ipnodes tells why`;
+  return { reason: 'Refused', message: `${NOT_ADVERTISED}${what}` };
 }
 
 function refused(refusers: Refusers): Words {
   const [first] = refusers;
   const words = first === undefined ? 'it is refused' : `${first[0]}: ${first[1].message}`;
   const more = refusers.size > 1 ? ` (and ${refusers.size - 1} more nodes)` : '';
-  return { reason: 'Refused', message: `not advertised: node ${words}${more}` };
+  return { reason: 'Refused', message: `${NOT_ADVERTISED}node ${words}${more}` };
 }
 
 function why(refusers: Refusers, claim: IpClaim): string {

@@ -7,7 +7,7 @@
 import type { Family } from 'bgp-ts';
 import type { BgpPeer } from '../model/bgp-peer.ts';
 import type { ClusterNode } from '../model/cluster-node.ts';
-import type { IpNode } from '../model/ip-node.ts';
+import type { IpNode, IpNodeSession } from '../model/ip-node.ts';
 import type { IpPool, Placement } from '../model/ip-pool.ts';
 import { type Labels, selects } from '../model/labels.ts';
 import { EXCLUDE_LABEL } from '../model/names.ts';
@@ -22,13 +22,12 @@ export interface NodeView {
   readonly isDraining: boolean;
   /** it has the exclude label, and is not the only node there is */
   readonly isExcluded: boolean;
-  /** names of the BGPPeers that it has a session with */
-  readonly established: ReadonlySet<string>;
+  /** by name of the BGPPeers that it has a session with: families that one of them carries */
+  readonly established: ReadonlyMap<string, ReadonlySet<Family>>;
 }
 
 export function nodeView(ipNode: IpNode, node: ClusterNode | undefined): NodeView {
   const { joined, draining, sessions = [], ignoresExcludeLabel = false } = ipNode.status;
-  const up = sessions.filter(({ state }) => state === 'Established');
   return {
     name: ipNode.name,
     labels: node?.labels ?? {},
@@ -36,8 +35,24 @@ export function nodeView(ipNode: IpNode, node: ClusterNode | undefined): NodeVie
     isJoined: joined?.open === true,
     isDraining: draining !== undefined,
     isExcluded: node?.labels[EXCLUDE_LABEL] !== undefined && !ignoresExcludeLabel,
-    established: new Set(up.map(({ peer }) => peer)),
+    established: establishedOf(sessions),
   };
+}
+
+const FAMILIES: readonly Family[] = ['ipv4', 'ipv6'];
+
+/** A session that is up may carry no routes of a family all the same; its node says so. */
+function establishedOf(sessions: readonly IpNodeSession[]): NodeView['established'] {
+  const found = new Map<string, Set<Family>>();
+  for (const { peer, state, cannotCarry = [] } of sessions) {
+    if (state !== 'Established') continue;
+    const families = found.get(peer) ?? new Set<Family>();
+    for (const each of FAMILIES) {
+      if (!cannotCarry.some(({ family }) => family === each)) families.add(each);
+    }
+    found.set(peer, families);
+  }
+  return found;
 }
 
 /** Whether what a node reported last is of now, as far as the cluster can tell. */
@@ -51,7 +66,10 @@ export function isHeard({ ready }: ClusterNode, { status: { conditions = [] } }:
 /** Equal texts: the node counts in the same way everywhere. */
 export function viewSignature(view: NodeView): string {
   const { isHeard, isJoined, isDraining, isExcluded, established, labels } = view;
-  const peers = [...established].sort().join(',');
+  const peers = [...established]
+    .map(([peer, families]) => `${peer}:${[...families].join('+')}`)
+    .sort()
+    .join(',');
   return `${isHeard} ${isJoined} ${isDraining} ${isExcluded} ${peers} ${JSON.stringify(labels)}`;
 }
 
@@ -69,6 +87,8 @@ export interface Reach {
   /** nodes that should announce, and how many of them have a router to announce to */
   readonly expected: number;
   readonly announcing: number;
+  /** how many of them have a session that is up, whatever it carries */
+  readonly connected: number;
   /** routers that they should announce to; how many nodes reach each */
   readonly peers: ReadonlyMap<string, number>;
   readonly peersReached: number;
@@ -78,8 +98,10 @@ export interface NodeReach {
   readonly isExpected: boolean;
   /** how many routers it should announce to */
   readonly wanted: number;
-  /** those of them that it has a session with */
+  /** those of them that it has a session with, and that take routes of the family */
   readonly reached: readonly string[];
+  /** it has a session with one of them, whatever that carries */
+  readonly isConnected: boolean;
 }
 
 export function reachOf(
@@ -90,23 +112,41 @@ export function reachOf(
   const carrying = peers.filter(({ families }) => families.includes(scope.family));
   const nodes = new Map<string, NodeReach>();
   const counts = new Map<string, number>();
-  let expected = 0;
-  let announcing = 0;
   for (const view of views) {
-    if (!takesPart(scope, view)) continue;
-    const wanted = carrying.filter((peer) => isWanted(scope.pool, peer, view));
-    const reached = wanted.map(({ name }) => name).filter((peer) => view.established.has(peer));
-    // a drain is somebody's wish: who drains is not missed, but what it still announces counts for an exclusive claim
-    const isExpected = !view.isDraining;
-    nodes.set(view.name, { isExpected, wanted: wanted.length, reached });
+    const found = nodeReach(scope, view, carrying);
+    if (found === undefined) continue;
+    const { isExpected, wanted, reached, isConnected } = found;
+    nodes.set(view.name, { isExpected, wanted: wanted.length, reached, isConnected });
     if (!isExpected) continue;
-    expected += 1;
-    announcing += reached.length > 0 ? 1 : 0;
-    for (const { name } of wanted) counts.set(name, counts.get(name) ?? 0);
+    for (const name of wanted) counts.set(name, counts.get(name) ?? 0);
     for (const name of reached) counts.set(name, (counts.get(name) ?? 0) + 1);
   }
-  const peersReached = [...counts.values()].filter((count) => count > 0).length;
-  return { nodes, expected, announcing, peers: counts, peersReached };
+  const expected = [...nodes.values()].filter(({ isExpected }) => isExpected);
+  return {
+    nodes,
+    expected: expected.length,
+    announcing: expected.filter(({ reached }) => reached.length > 0).length,
+    connected: expected.filter(({ isConnected }) => isConnected).length,
+    peers: counts,
+    peersReached: [...counts.values()].filter((count) => count > 0).length,
+  };
+}
+
+/** Undefined: it has no part in it. */
+function nodeReach(
+  scope: ReachScope,
+  view: NodeView,
+  peers: readonly BgpPeer[],
+): (Omit<NodeReach, 'wanted'> & { readonly wanted: readonly string[] }) | undefined {
+  if (!view.isHeard || !view.isJoined) return undefined;
+  const isMeant = takesPart(scope, view);
+  // whom the controller has chosen keeps an exclusive claim until another has taken over
+  if (!isMeant && scope.placement.mode !== 'exclusive') return undefined;
+  const wanted = peers.filter((peer) => isWanted(scope.pool, peer, view)).map(({ name }) => name);
+  const reached = wanted.filter((peer) => view.established.get(peer)?.has(scope.family) === true);
+  const isConnected = wanted.some((peer) => view.established.has(peer));
+  // a drain is somebody's wish: who drains is not missed, but what it still announces counts for an exclusive claim
+  return { isExpected: isMeant && !view.isDraining, wanted, reached, isConnected };
 }
 
 /** Equal texts: every claim of this scope stands as before. */
@@ -115,7 +155,6 @@ export function reachSignature({ nodes, peers }: Reach): string {
 }
 
 function takesPart({ pool, placement, isOfService }: ReachScope, view: NodeView): boolean {
-  if (!view.isHeard || !view.isJoined) return false;
   if (view.isExcluded && isOfService && !pool.ignoreExcludeLabel) return false;
   return selects(placement.nodeSelector, view.labels);
 }

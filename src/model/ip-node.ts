@@ -1,5 +1,6 @@
 /** What the controller reads of an IPNode, and what an agent writes into its status (deploy/crds/ipnodes.yaml). */
 
+import type { Family } from 'bgp-ts';
 import type { Condition } from './service.ts';
 
 export interface IpNode {
@@ -42,6 +43,8 @@ export interface IpNodeSession {
   readonly routesSent?: number;
   readonly routesReceived?: number;
   readonly lastError?: string;
+  /** families that it is meant to carry and does not, though it is up */
+  readonly cannotCarry?: readonly { readonly family: Family; readonly message: string }[];
 }
 
 export interface IpNodeRefusal {

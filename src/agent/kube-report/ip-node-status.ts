@@ -124,6 +124,21 @@ function session(one: SessionStatus, mostText: number): IpNodeSession {
     routesSent: one.routesSent,
     routesReceived: one.routesReceived,
     ...(lastError === '' ? {} : { lastError }),
+    ...cannotCarry(one, mostText),
+  };
+}
+
+function cannotCarry(
+  { cannotCarry: told = [] }: SessionStatus,
+  mostText: number,
+): Pick<IpNodeSession, 'cannotCarry'> {
+  if (told.length === 0) return {};
+  const most = Math.min(mostText, MOST_MESSAGE);
+  return {
+    cannotCarry: told.map(({ family, sentence }) => ({
+      family,
+      message: plainText(sentence, most),
+    })),
   };
 }
 

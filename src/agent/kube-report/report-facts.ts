@@ -7,6 +7,7 @@ import type { IpNodeRefusal } from '../../model/ip-node.ts';
 import { selects } from '../../model/labels.ts';
 import { ANYCAST_LABEL, levelOf, type PreferenceLevel } from '../../model/names.ts';
 import type { Announced } from '../announced.ts';
+import type { Carriers } from '../carriers.ts';
 import type { DesiredState } from '../desired.ts';
 import { type ClaimRefusal, refusalsOf } from '../refusals.ts';
 import type { AgentStatus } from '../status.ts';
@@ -18,6 +19,7 @@ export interface ReportedAgent {
   status(scope: { readonly claims: false }): AgentStatus;
   readonly decided: DesiredState;
   readonly announced: Announced;
+  readonly carriers: Carriers;
   readonly documents: Documents | undefined;
   readonly clusterNode: ClusterNode | undefined;
   subscribe(onChange: () => void): () => void;
@@ -35,7 +37,7 @@ export function reportFacts(
   const { joined, draining, stale, sessions } = agent.status({ claims: false });
   const { announced } = agent;
   const { released, placed } = claimSummary(agent.documents);
-  const refused = exceptions(refusedBy(agent.decided), draining !== undefined);
+  const refused = exceptions(refusedBy(agent.decided, agent.carriers), draining !== undefined);
   const unsettled = levels.take(placed, announced.levels, nowMs);
   return {
     joined: { isOpen: joined.state === 'open', sentence: joined.sentence, since: joined.since },
@@ -84,14 +86,20 @@ function claimSummary(documents: Documents): ClaimSummary {
   return made;
 }
 
-const refusals = new WeakMap<DesiredState, readonly ClaimRefusal[]>();
+interface Refused {
+  readonly by: string;
+  readonly claims: readonly ClaimRefusal[];
+}
 
-function refusedBy(decided: DesiredState): readonly ClaimRefusal[] {
+const refusals = new WeakMap<DesiredState, Refused>();
+
+function refusedBy(decided: DesiredState, carriers: Carriers): readonly ClaimRefusal[] {
   const known = refusals.get(decided);
-  if (known !== undefined) return known;
-  const made = refusalsOf(decided);
-  refusals.set(decided, made);
-  return made;
+  const { signature: by } = carriers;
+  if (known?.by === by) return known.claims;
+  const claims = refusalsOf(decided, carriers);
+  refusals.set(decided, { by, claims });
+  return claims;
 }
 
 /** its last Service has left it; who withdraws for another reason leaves them in */

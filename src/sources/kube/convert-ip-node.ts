@@ -26,6 +26,7 @@ import {
 } from './loose-fields.ts';
 
 const STATES = ['Idle', 'Connect', 'Active', 'OpenSent', 'OpenConfirm', 'Established'] as const;
+const FAMILIES = ['ipv4', 'ipv6'] as const;
 
 export function convertIpNode(object: KubeObject): IpNode | undefined {
   const { name, uid, resourceVersion } = object.metadata;
@@ -97,7 +98,13 @@ function sessionOf(entry: Loose): IpNodeSession | undefined {
     ...optional('routesSent', wholeNumber(entry, 'routesSent')),
     ...optional('routesReceived', wholeNumber(entry, 'routesReceived')),
     ...optional('lastError', filledText(entry, 'lastError')),
+    ...optional('cannotCarry', listOf(entry, 'cannotCarry', uncarriedOf)),
   };
+}
+
+function uncarriedOf(entry: Loose) {
+  const family = word(entry, 'family', FAMILIES);
+  return family && { family, message: text(entry, 'message') ?? '' };
 }
 
 function refusalOf(entry: Loose): IpNodeRefusal | undefined {

@@ -14,7 +14,7 @@ import { type Cluster, type ClusterOptions, startCluster } from './cluster.ts';
 import { type HeraldRun, startHerald } from './herald-run.ts';
 import { loopbackPeer, nodeSource } from './loopback.ts';
 
-const BASE = join(import.meta.dirname, '../../../deploy/base');
+export const BASE = join(import.meta.dirname, '../../../deploy/base');
 /** other programs may have the machine too */
 export const PATIENT: PollOptions = { timeoutMs: 60_000 };
 

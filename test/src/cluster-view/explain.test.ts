@@ -123,6 +123,20 @@ describe('explain of a cluster', () => {
     expect(text).to.include('reports no session with tor-b');
   });
 
+  it('tells a session that is up and takes no routes of the family from one that does', async () => {
+    const scene = await shop();
+    const message = 'ipv4 unicast was not agreed on; turn on ipv4 for this neighbour at the router';
+    const deaf = { ...session('tor-b'), cannotCarry: [{ family: 'ipv4', message }] };
+    await scene.node('node-a', { sessions: [session('tor-a'), deaf] });
+    const { text } = await told(scene);
+    expect(routes(text)).to.deep.equal([
+      'node-a tor-a announced Established 1m00s all open',
+      'node-a tor-b none Established 1m00s all open',
+    ]);
+    expect(text.replaceAll(/\s+/g, ' ')).to.include(message);
+    expect(text).to.include('announced by 1 of 1 node to 1 of 2 routers');
+  });
+
   it('does not claim to know what an agent that is silent announces', async () => {
     const scene = await shop();
     const silent = condition('AgentAlive', 'False', 'LeaseExpired', 'it does not renew its Lease');

@@ -7,6 +7,7 @@ import {
 import { nodeView, reachOf } from '../../../src/controller/reach.ts';
 import type { IpClaim } from '../../../src/model/ip-claim.ts';
 import type { IpNode } from '../../../src/model/ip-node.ts';
+import { nodeLabel } from '../../../src/model/names.ts';
 import { claim, clusterNode, ipNode, ipPool, peer } from './scenery.ts';
 
 const POOL = ipPool({ name: 'pool' });
@@ -71,6 +72,29 @@ describe('the condition Advertised', () => {
     expect(words(THREE, {}, { stranger: 'bound' }), 'a node that is no part of it').to.equal(
       'Advertised: advertised by 3 of 3 nodes to 2 of 2 peers',
     );
+  });
+
+  it('says that no session takes the family, where sessions are up; and the node that still has an exclusive claim', () => {
+    const cannotCarry = [{ family: 'ipv4', message: 'not agreed' }] as const;
+    const deaf = (name: string): IpNode => {
+      const node = ipNode(name, { up: ['x', 'y'] });
+      const sessions = node.status.sessions?.map((each) => ({ ...each, cannotCarry })) ?? [];
+      return { ...node, status: { ...node.status, sessions } };
+    };
+    const why = 'no session with a router carries ipv4 routes; kubectl describe ipnodes tells why';
+    expect(words([deaf('a')])).to.equal(`Refused: not advertised: ${why}`);
+    expect(words([deaf('a')], {}, { a: 'allowed' })).to.equal(
+      'Refused: not advertised: node a: allowed says no',
+    );
+    const moving = { node: 'b', labels: { [nodeLabel('a')]: '2', [nodeLabel('b')]: '0' } };
+    const both = [ipNode('a', { up: ['x', 'y'] }), deaf('b')];
+    expect(words(both, moving)).to.equal(
+      `PartlyAdvertised: advertised by node a to 2 of 2 peers until another does; ${why}`,
+    );
+    expect(words(both, moving, { b: 'allowed' })).to.equal(
+      'PartlyAdvertised: advertised by node a to 2 of 2 peers until another does; node b: allowed says no',
+    );
+    expect(words([deaf('a'), deaf('b')], moving)).to.equal(`Refused: not advertised: ${why}`);
   });
 
   it('does not miss nodes without an endpoint of a Local Service', () => {

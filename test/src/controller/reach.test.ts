@@ -57,6 +57,38 @@ describe('what a pool reaches', () => {
     );
   });
 
+  it('counts no session that does not take routes of the family, though it is up', () => {
+    const cannotCarry = [{ family: 'ipv6', message: 'no next hop' }] as const;
+    const session = (name: string) => ({
+      peer: name,
+      address: '192.0.2.1',
+      state: 'Established' as const,
+    });
+    const node = ipNode('a');
+    const sessions = [{ ...session('x'), cannotCarry }, session('y')];
+    const deaf = nodeView({ ...node, status: { ...node.status, sessions } }, clusterNode('a'));
+    expect(numbers([deaf], peers), 'IPv4').to.equal('1/1 nodes, 2/2 peers');
+    const of6 = reachOf({ ...scope(), family: 'ipv6' }, [deaf], peers);
+    expect(of6.nodes.get('a')?.reached).to.deep.equal(['y']);
+    const alone = reachOf({ ...scope(), family: 'ipv6' }, [deaf], [peer('x')]);
+    expect([alone.announcing, alone.connected]).to.deep.equal([0, 1]);
+    expect(viewSignature(deaf)).not.to.equal(viewSignature(view('a', ['x', 'y'])));
+  });
+
+  it('knows of an exclusive claim also those that its selector does not mean any more', () => {
+    const elsewhere = { ...PLAIN.placement, nodeSelector: { matchLabels: { rack: '2' } } };
+    const of = (mode: 'anycast' | 'exclusive') =>
+      reachOf({ ...scope(), placement: { ...elsewhere, mode } }, [view('a', ['x'])], peers);
+    expect(of('exclusive').nodes.get('a')).to.deep.equal({
+      isExpected: false,
+      wanted: 2,
+      reached: ['x'],
+      isConnected: true,
+    });
+    expect(of('exclusive').expected).to.equal(0);
+    expect(of('anycast').nodes.size).to.equal(0);
+  });
+
   it('counts an excluded node that is the only one there is, as soon as it says so', () => {
     const node = clusterNode('a', { labels: { [EXCLUDE_LABEL]: '' } });
     const before = nodeView(ipNode('a', { up: ['x', 'y'] }), node);

@@ -1,6 +1,6 @@
 /** The report of a real agent, its API in memory and its clock turned by hand: what steps down, what is told, and when. */
 
-import { Speaker } from 'bgp-ts';
+import { prefix, Speaker } from 'bgp-ts';
 import { expect } from 'chai';
 import { MemoryNetwork } from '../../../../protocol/io/memory-transport.ts';
 import { Agent } from '../../../../src/agent/agent.ts';
@@ -33,9 +33,28 @@ const NODE: ClusterNode = {
   addresses: [],
 };
 
+/** that takes what it is told */
+function startRouter(network: MemoryNetwork, clock: ManualClock, random: SeededRandom): void {
+  const speaker = new Speaker({
+    clock,
+    random,
+    transport: network.host(address('192.0.2.1')),
+    interfaceAddresses: () => undefined,
+    listen: { port: 179 },
+  });
+  const settings = { name: 'node', localAsn: 64500, peerAsn: 'any', routerId: 9 } as const;
+  speaker.apply({
+    peers: [],
+    ranges: [{ settings, range: prefix('192.0.2.0/24'), limit: 10, routes: [] }],
+  });
+  void speaker.start();
+}
+
 function agentOf(clock: ManualClock): Agent {
   const random = new SeededRandom(5);
-  const transport = new MemoryNetwork({ clock, random }).host(address('192.0.2.10'));
+  const network = new MemoryNetwork({ clock, random });
+  startRouter(network, clock, random);
+  const transport = network.host(address('192.0.2.10'));
   return new Agent({
     clock,
     random,
