@@ -8,7 +8,8 @@
 import type { Address, Family } from 'bgp-ts';
 import type { IpPool } from '../model/ip-pool.ts';
 import { addressNumber, numberedAddress } from './address-number.ts';
-import { FreeNumbers } from './free-numbers.ts';
+import { CoolDown, type CoolDownOptions, NO_COOL_DOWN } from './cool-down.ts';
+import { FreeNumbers, type Span } from './free-numbers.ts';
 import { PoolSpans, spanSize, spansOf } from './pool-spans.ts';
 
 /**
@@ -23,6 +24,8 @@ export interface Holder {
 
 interface FamilyPool {
   readonly free: FreeNumbers;
+  /** free too, but given out after all others */
+  readonly cooling: CoolDown;
   readonly size: bigint;
   taken: number;
 }
@@ -45,6 +48,12 @@ export class AddressBook {
     ipv6: new PoolSpans([], 'ipv6'),
   };
 
+  readonly #coolDown: CoolDownOptions;
+
+  constructor(coolDown: CoolDownOptions = NO_COOL_DOWN) {
+    this.#coolDown = coolDown;
+  }
+
   /** The pools that addresses come from now; none overlaps another. One that has not changed costs nothing. */
   setPools(pools: readonly IpPool[]): void {
     this.#spans = { ipv4: new PoolSpans(pools, 'ipv4'), ipv6: new PoolSpans(pools, 'ipv6') };
@@ -54,7 +63,10 @@ export class AddressBook {
       const isSame = before !== undefined && givesTheSame(before.pool, pool);
       const families = isSame
         ? before.families
-        : { ipv4: this.#familyPool(pool, 'ipv4'), ipv6: this.#familyPool(pool, 'ipv6') };
+        : {
+            ipv4: this.#familyPool(pool, 'ipv4', before?.families.ipv4),
+            ipv6: this.#familyPool(pool, 'ipv6', before?.families.ipv6),
+          };
       known.set(pool.name, { pool, families });
     }
     this.#pools = known;
@@ -69,7 +81,9 @@ export class AddressBook {
     if (holders.some((each) => isSame(each, holder))) return;
     this.#taken[family].set(number, [...holders, holder]);
     const pool = holders.length === 0 ? this.#familyOf(family, number) : undefined;
-    if (pool !== undefined) pool.taken += 1;
+    if (pool === undefined) return;
+    pool.taken += 1;
+    pool.cooling.remove(number);
   }
 
   /** True when nobody holds it any more. */
@@ -87,7 +101,9 @@ export class AddressBook {
     const pool = this.#familyOf(family, number);
     if (pool !== undefined) {
       pool.taken -= 1;
-      pool.free.giveBack(number);
+      // nobody ever had what was only about to be written
+      const isCooling = holder.kind !== 'writing' && pool.cooling.put(number);
+      if (!isCooling) pool.free.giveBack(number);
     }
     return true;
   }
@@ -106,9 +122,12 @@ export class AddressBook {
     return this.#pools.get(name)?.pool;
   }
 
-  /** It stays the lowest until somebody takes it. */
+  /** The lowest that nobody has had a short while ago; where there is none, the one that came back first. */
   lowestFree(pool: string, family: Family): Address | undefined {
-    const number = this.#pools.get(pool)?.families[family].free.lowest();
+    const known = this.#pools.get(pool)?.families[family];
+    if (known === undefined) return undefined;
+    for (const number of known.cooling.over()) known.free.giveBack(number);
+    const number = known.free.lowest() ?? known.cooling.first;
     return number === undefined ? undefined : numberedAddress(family, number);
   }
 
@@ -128,11 +147,13 @@ export class AddressBook {
     return known === undefined ? 0 : known.families.ipv4.taken + known.families.ipv6.taken;
   }
 
-  #familyPool(pool: IpPool, family: Family): FamilyPool {
+  #familyPool(pool: IpPool, family: Family, before: FamilyPool | undefined): FamilyPool {
     const spans = spansOf(pool, family);
     const taken = this.#taken[family];
-    const free = new FreeNumbers(spans, (number) => taken.has(number));
-    return { free, size: spanSize(spans), taken: 0 };
+    const known = before?.cooling ?? new CoolDown(this.#coolDown);
+    const cooling = known.only((number) => spans.some((span) => isWithin(span, number)));
+    const free = new FreeNumbers(spans, (number) => taken.has(number) || cooling.has(number));
+    return { free, cooling, size: spanSize(spans), taken: 0 };
   }
 
   #familyOf(family: Family, number: bigint): FamilyPool | undefined {
@@ -152,6 +173,10 @@ export class AddressBook {
       }
     }
   }
+}
+
+function isWithin({ first, last }: Span, number: bigint): boolean {
+  return first <= number && number <= last;
 }
 
 function isSame(a: Holder, b: Holder): boolean {

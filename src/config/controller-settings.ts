@@ -69,6 +69,13 @@ export const CONTROLLER_SETTINGS = {
     seconds(1),
     'after this long an address that was freed is given out again, whatever nodes have not confirmed',
   ),
+  coolDown: row(
+    'cool-down',
+    'SECONDS',
+    '60',
+    seconds(0),
+    'for this long an address that has become free is given to a Service that does not name it only when its pool has no other: whoever had it finds it again',
+  ),
   rebalanceInterval: row(
     'rebalance-interval',
     'SECONDS',
@@ -103,6 +110,7 @@ export function loopSettings(settings: ControllerSettingTexts): LoopSettings {
   return {
     defaultClass: settings.defaultClass === 'true',
     maxStaleMs: Number(settings.maxStale) * 1000,
+    coolDownMs: Number(settings.coolDown) * 1000,
     moveRate: { perSecond, burst: 2 * perSecond },
     ...(rebalanceInterval !== OFF && { rebalanceEveryMs: Number(rebalanceInterval) * 1000 }),
   };

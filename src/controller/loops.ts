@@ -35,6 +35,8 @@ export interface LoopSettings {
   readonly defaultClass: boolean;
   /** how long a freed address waits for nodes that do not answer */
   readonly maxStaleMs: number;
+  /** how long others are given out before an address that has become free; absent: not at all */
+  readonly coolDownMs?: number;
   /** how fast exclusive claims may move; absent: MOVE_RATE */
   readonly moveRate?: MoveRate;
   /** absent: only what has to move moves */

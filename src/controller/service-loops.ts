@@ -29,9 +29,10 @@ export class ServiceLoops implements ControllerLoop {
 
   start(): void {
     if (this.#run !== undefined) return;
-    const { caches, settings } = this.#context;
+    const { caches, settings, clock } = this.#context;
     const world = new ServiceWorld(caches, {
       isDefaultClass: settings.defaultClass,
+      coolDown: { coolDownMs: settings.coolDownMs ?? 0, now: () => clock.now() },
       listener: {
         due: (key) => services.due(key),
         poolsTouched: () => pools.touched(),

@@ -8,6 +8,7 @@ import { AddressBook, type Holder } from '../allocator/address-book.ts';
 import { ClaimIndex } from '../allocator/claim-index.ts';
 import type { ClaimRecord } from '../allocator/claim-record.ts';
 import type { Reach } from '../allocator/claim-writes.ts';
+import type { CoolDownOptions } from '../allocator/cool-down.ts';
 import { ALLOCATED_CONDITION, type World } from '../allocator/decision.ts';
 import { type PoolChoice, poolChoice } from '../allocator/pool-choice.ts';
 import { externalAddresses } from '../allocator/service-request.ts';
@@ -37,7 +38,7 @@ export interface WorldListener {
 const FAMILIES: readonly Family[] = ['ipv4', 'ipv6'];
 
 export class ServiceWorld {
-  readonly book = new AddressBook();
+  readonly book: AddressBook;
   readonly claims = new ClaimIndex();
   readonly waiting = new Waiting();
   readonly gone = new GoneServices();
@@ -57,8 +58,13 @@ export class ServiceWorld {
 
   constructor(
     caches: ControllerCaches,
-    options: { readonly isDefaultClass: boolean; readonly listener: WorldListener },
+    options: {
+      readonly isDefaultClass: boolean;
+      readonly listener: WorldListener;
+      readonly coolDown?: CoolDownOptions;
+    },
   ) {
+    this.book = new AddressBook(options.coolDown);
     this.#caches = caches;
     this.#isDefaultClass = options.isDefaultClass;
     this.#listener = options.listener;

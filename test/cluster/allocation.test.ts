@@ -39,7 +39,9 @@ describe('addresses for Services', () => {
     await cluster?.stop();
   });
 
-  const start = async (options: { readonly defaultClass?: boolean } = {}): Promise<Allocator> => {
+  const start = async (
+    options: { readonly defaultClass?: boolean; readonly coolDownMs?: number } = {},
+  ): Promise<Allocator> => {
     const one = await startAllocator(cluster.kubeconfig, options);
     allocators.push(one);
     return one;
@@ -375,6 +377,36 @@ describe('addresses for Services', () => {
     await observed(claim.metadata.resourceVersion);
     await bench.has('next', '192.0.2.0');
     await bench.exact(1);
+  });
+
+  it('leaves a freed address to the Service that had it for a while, unless the pool has no other', async () => {
+    await bench.pool('lab', ['192.0.2.0/30']);
+    await start({ coolDownMs: 600_000 });
+    const free = (count: number) =>
+      until('it is free', async () => {
+        const claims = (await cluster.api.list(IP_CLAIMS)).items.length;
+        return claims === count ? done(true) : notYet(claims);
+      });
+    const byName = { annotations: { 'herald.dev/addresses': '192.0.2.0' } };
+    await bench.service('web');
+    await bench.has('web', '192.0.2.0');
+    await bench.deleteService('web');
+    await free(0);
+    await bench.service('other');
+    await bench.has('other', '192.0.2.1');
+    await bench.service('web', byName);
+    await bench.has('web', '192.0.2.0');
+    await bench.deleteService('web');
+    await free(1);
+    for (const [name, address] of [
+      ['two', '192.0.2.2'],
+      ['three', '192.0.2.3'],
+      ['four', '192.0.2.0'],
+    ] as const) {
+      await bench.service(name);
+      await bench.has(name, address);
+    }
+    await bench.exact(4);
   });
 
   it('follows namespaces that pools are for', async () => {

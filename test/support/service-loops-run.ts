@@ -17,6 +17,7 @@ export interface RunOptions {
   readonly clock: Clock;
   readonly defaultClass?: boolean;
   readonly maxStaleMs?: number;
+  readonly coolDownMs?: number;
   readonly counters?: ControllerCounters;
 }
 
@@ -30,6 +31,7 @@ export class ServiceLoopsRun {
     clock,
     defaultClass = false,
     maxStaleMs = 86_400_000,
+    coolDownMs = 0,
     counters = NO_COUNTERS,
   }: RunOptions) {
     const base = { api, clock, random: nodeRandom, log: SILENT_LOG };
@@ -39,7 +41,7 @@ export class ServiceLoopsRun {
       caches: this.caches,
       events: { record: (event) => void this.events.push(event) },
       counters,
-      settings: { defaultClass, maxStaleMs },
+      settings: { defaultClass, maxStaleMs, coolDownMs },
     });
   }
 

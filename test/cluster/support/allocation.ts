@@ -20,7 +20,7 @@ export interface Allocator {
 
 export async function startAllocator(
   kubeconfig: string,
-  options: { readonly defaultClass?: boolean } = {},
+  options: { readonly defaultClass?: boolean; readonly coolDownMs?: number } = {},
 ): Promise<Allocator> {
   const access = await loadKubeAccess({ kubeconfig, env: {}, readFile, clock: nodeClock });
   const api = createKubeApi(access, { clock: nodeClock, random: nodeRandom, log: SILENT_LOG });

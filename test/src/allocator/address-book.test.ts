@@ -106,6 +106,43 @@ describe('AddressBook', () => {
     expect(book.lowestFree('a', 'ipv4')).to.equal(undefined);
   });
 
+  it('gives others first for a while after an address has become free, and it where there is no other', () => {
+    let nowMs = 0;
+    const book = new AddressBook({ coolDownMs: 60_000, now: () => nowMs });
+    book.setPools([pool('a', ['192.0.2.0/30'])]);
+    const next = () => book.lowestFree('a', 'ipv4');
+    for (const last of [0, 1, 2]) book.take(address(`192.0.2.${last}`), CLAIM);
+    book.release(address('192.0.2.1'), CLAIM);
+    nowMs = 10_000;
+    book.release(address('192.0.2.0'), CLAIM);
+    expect(book.freeIn('a', 'ipv4'), 'they are free').to.equal(3n);
+    expect(next(), 'one that nobody had').to.deep.equal(address('192.0.2.3'));
+    book.take(address('192.0.2.3'), CLAIM);
+    expect(next(), 'the one that came back first').to.deep.equal(address('192.0.2.1'));
+    book.take(address('192.0.2.1'), CLAIM);
+    expect(next()).to.deep.equal(address('192.0.2.0'));
+    book.release(address('192.0.2.3'), CLAIM);
+    book.setPools([pool('a', ['192.0.2.0/30', '192.0.2.8'])]);
+    expect(next(), 'a larger pool forgets nothing').to.deep.equal(address('192.0.2.8'));
+    nowMs = 70_000;
+    expect(next(), 'its time is over').to.deep.equal(address('192.0.2.0'));
+    book.take(address('192.0.2.0'), CLAIM);
+    book.release(address('192.0.2.0'), CLAIM);
+    book.setPools([pool('a', ['192.0.2.2/31'])]);
+    expect(next(), 'a smaller one does not give out what it lost').to.deep.equal(
+      address('192.0.2.3'),
+    );
+  });
+
+  it('has no cool-down for an address that nobody got after all', () => {
+    const book = new AddressBook({ coolDownMs: 60_000, now: () => 0 });
+    book.setPools([pool('a', ['192.0.2.0/30'])]);
+    const writing = { kind: 'writing', by: 'a/b' } as const;
+    book.take(address('192.0.2.0'), writing);
+    book.release(address('192.0.2.0'), writing);
+    expect(book.lowestFree('a', 'ipv4')).to.deep.equal(address('192.0.2.0'));
+  });
+
   it('counts what is taken before a pool comes, and keeps count when pools change', () => {
     const book = new AddressBook();
     book.take(address('192.0.2.1'), CLAIM);
@@ -171,6 +208,42 @@ describe('AddressBook', () => {
           expect(book.takenIn('a')).to.equal(used);
           expect(book.freeIn('a', 'ipv4')).to.equal(poolSize(current) - BigInt(used));
         }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  class Pair {
+    nowMs = 0;
+    readonly plain = new AddressBook();
+    readonly cooling = new AddressBook({ coolDownMs: 5, now: () => this.nowMs });
+    readonly both = [this.plain, this.cooling];
+
+    act(what: 'take' | 'release', pick: number): void {
+      const which = numberedAddress('ipv4', 0x0a000000n + BigInt(pick % 16));
+      for (const book of this.both) book[what](which, CLAIM);
+    }
+
+    expectAlike(): void {
+      const given = this.cooling.lowestFree('a', 'ipv4');
+      expect(given === undefined).to.equal(this.plain.lowestFree('a', 'ipv4') === undefined);
+      expect(given === undefined ? [] : this.cooling.holdersOf(given)).to.deep.equal([]);
+    }
+  }
+
+  it('gives something with a cool-down exactly where it does without', () => {
+    fc.assert(
+      fc.property(steps, (script) => {
+        const pair = new Pair();
+        for (const book of pair.both) book.setPools([pool('a', ['10.0.0.0/28'])]);
+        for (const { kind, pick } of script) {
+          pair.nowMs += 1;
+          pair.act(kind === 'release' ? 'release' : 'take', pick);
+          pair.expectAlike();
+        }
+        pair.nowMs += 5;
+        const lowest = pair.plain.lowestFree('a', 'ipv4');
+        expect(pair.cooling.lowestFree('a', 'ipv4')).to.deep.equal(lowest);
       }),
       { numRuns: 300 },
     );

@@ -57,9 +57,10 @@ describe('herald controller', () => {
   it('moves only what has to move, unless it is told to even out', () => {
     const plain = loopSettings(defaultControllerSettings({ env: {} }));
     expect(plain.moveRate).to.deep.equal(MOVE_RATE);
-    expect(plain).not.to.have.property('rebalanceEveryMs');
-    const env = { HERALD_REBALANCE_INTERVAL: '30', HERALD_MOVE_RATE: '10' };
+    expect(plain).to.include({ coolDownMs: 60_000 }).and.not.to.have.property('rebalanceEveryMs');
+    const env = { HERALD_REBALANCE_INTERVAL: '30', HERALD_MOVE_RATE: '10', HERALD_COOL_DOWN: '0' };
     expect(loopSettings(defaultControllerSettings({ env }))).to.deep.include({
+      coolDownMs: 0,
       rebalanceEveryMs: 30_000,
       moveRate: { perSecond: 10, burst: 20 },
     });
