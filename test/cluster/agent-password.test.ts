@@ -30,11 +30,11 @@ const ROOT = join(import.meta.dirname, '../..');
 const VIP = '198.51.100.7';
 const FIRST = 'first-key-of-the-router';
 const SECOND = 'second-key-of-the-router';
-/** a Secret is asked for every 10 s, a router dialled every second, a condition written within seconds */
-const PATIENT = { timeoutMs: 60_000 };
+/** a Secret is asked for every minute, while its session is not up every 10 s; a router dialled every second, a condition written within seconds */
+const PATIENT = { timeoutMs: 120_000 };
 
 describe('the password of a router, in a Secret', function () {
-  this.timeout(300_000);
+  this.timeout(420_000);
   let cluster: Cluster;
   let router: BirdRouter;
   let controller: HeraldRun | undefined;

@@ -19,11 +19,15 @@ export interface AgentSecretsOptions {
   readonly api: KubeApi;
   readonly clock: Clock;
   readonly random: Random;
+  /** the session of this peer is established: its key is the router's */
+  readonly isUp: (peer: string) => boolean;
   /** by peer name, whenever one differs */
   readonly onChange: (facts: ReadonlyMap<string, PasswordFact>) => void;
 }
 
+/** how often is asked, and how often while the sessions that it is for are up: a thousand agents ask for one Secret */
 const POLL_MS = 10_000;
+const QUIET_POLL_MS = 60_000;
 const JITTER = 0.2;
 const KEY = 'password';
 
@@ -35,6 +39,8 @@ export class AgentSecrets {
   #wanted: ReadonlyMap<string, string> = new Map();
   /** by Secret; a sentence lacks its subject, which is the peer's */
   readonly #found = new Map<string, Found>();
+  /** by Secret: until then it need not be asked for while its sessions are up */
+  readonly #quietUntilMs = new Map<string, number>();
 
   constructor(options: AgentSecretsOptions) {
     this.#options = options;
@@ -51,10 +57,16 @@ export class AgentSecrets {
     const before = this.#wanted;
     this.#wanted = wanted;
     for (const [peer, secret] of wanted) {
-      if (before.get(peer) !== secret) this.#queue.add(secret);
+      if (before.get(peer) === secret) continue;
+      this.#quietUntilMs.delete(secret);
+      this.#queue.add(secret);
     }
     const names = new Set(wanted.values());
-    for (const name of this.#found.keys()) if (!names.has(name)) this.#found.delete(name);
+    for (const name of this.#found.keys()) {
+      if (names.has(name)) continue;
+      this.#found.delete(name);
+      this.#quietUntilMs.delete(name);
+    }
     if (before.size > 0 || wanted.size > 0) this.#tell();
   }
 
@@ -65,6 +77,9 @@ export class AgentSecrets {
 
   async #look(name: string): Promise<QueueOutcome> {
     if (![...this.#wanted.values()].includes(name)) return DONE;
+    const { clock } = this.#options;
+    const again: QueueOutcome = { kind: 'retry', afterMs: this.#spread(POLL_MS) };
+    if (this.#isQuiet(name) && clock.now() < (this.#quietUntilMs.get(name) ?? 0)) return again;
     const found = await this.#ask(name);
     if (this.#abort.signal.aborted) return DONE;
     // not knowing changes nothing that is known
@@ -73,8 +88,19 @@ export class AgentSecrets {
       this.#found.set(name, found);
       if (isNews) this.#tell();
     }
-    const { random } = this.#options;
-    return { kind: 'retry', afterMs: POLL_MS * (1 - JITTER + 2 * JITTER * random.next()) };
+    this.#quietUntilMs.set(name, clock.now() + this.#spread(QUIET_POLL_MS));
+    return again;
+  }
+
+  /** Nobody waits for it: what it has is known, and the routers of all that name it take it. */
+  #isQuiet(name: string): boolean {
+    if (this.#found.get(name)?.kind !== 'ready') return false;
+    const peers = [...this.#wanted].filter(([, secret]) => secret === name);
+    return peers.every(([peer]) => this.#options.isUp(peer));
+  }
+
+  #spread(ms: number): number {
+    return ms * (1 - JITTER + 2 * JITTER * this.#options.random.next());
   }
 
   async #ask(name: string): Promise<Found> {

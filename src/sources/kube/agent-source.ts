@@ -15,6 +15,7 @@ import type { ClusterNode } from '../../model/cluster-node.ts';
 import type { DocumentFault, Documents, Sourced } from '../../model/documents.ts';
 import type { IpClaim } from '../../model/ip-claim.ts';
 import type { IpPool } from '../../model/ip-pool.ts';
+import { selects } from '../../model/labels.ts';
 import type { Converted } from '../../model/refusal.ts';
 import { AgentSecrets } from './agent-secrets.ts';
 import type { KubeApi, KubeObject, Resource } from './api.ts';
@@ -27,6 +28,8 @@ import { BGP_PEERS, IP_POOLS, NODES } from './resources.ts';
 
 /** Who is told; the agent is one. */
 export interface ClusterListener {
+  /** as they are now; absent: nobody knows */
+  readonly sessions?: readonly { readonly name: string; readonly state: string }[];
   setDocuments(documents: Documents, source: 'api'): void;
   setNodeFacts(node: ClusterNode | undefined): void;
   setSecrets(facts: ReadonlyMap<string, PasswordFact>): void;
@@ -65,6 +68,7 @@ export class AgentSource {
     | undefined;
   #told: Documents | undefined;
   #toldNode: string | undefined;
+  #ownPeers: readonly BgpPeer[] = [];
   #toldObserved: { readonly version: bigint; readonly isBehind: boolean } | undefined;
   #tellTimer: Timer | undefined;
   #listenTimer: Timer | undefined;
@@ -90,7 +94,9 @@ export class AgentSource {
       onSynced: onNews,
     });
     const onChange = (facts: ReadonlyMap<string, PasswordFact>) => agent.setSecrets(facts);
-    this.#secrets = new AgentSecrets({ api, clock, random, onChange });
+    const isUp = (peer: string) =>
+      agent.sessions?.some(({ name, state }) => name === peer && state === 'established') === true;
+    this.#secrets = new AgentSecrets({ api, clock, random, isUp, onChange });
   }
 
   start(): void {
@@ -169,17 +175,28 @@ export class AgentSource {
     this.#tellNode();
     const documents = this.#documents();
     if (!isSame(this.#told, documents)) {
-      const hasOtherPeers = this.#told?.peers !== documents.peers;
       this.#told = documents;
       agent.setDocuments(documents, 'api');
-      if (hasOtherPeers) this.#secrets.apply(documents.peers.map(({ object }) => object));
     }
+    this.#askForSecrets(documents);
     const observed = this.#claims.observe();
     const { isBehind } = this.#claims;
     if (observed === this.#toldObserved?.version && isBehind === this.#toldObserved.isBehind)
       return;
     this.#toldObserved = { version: observed, isBehind };
     agent.setObservedClaims(observed, isBehind);
+  }
+
+  /** of the peers of this node alone: a thousand agents would ask for each rack's Secrets */
+  #askForSecrets({ peers }: Documents): void {
+    const node = this.#nodes.get(this.#options.nodeName);
+    const own = peers
+      .map(({ object }) => object)
+      .filter(({ nodeSelector }) => node === undefined || selects(nodeSelector, node.labels));
+    const before = this.#ownPeers;
+    if (own.length === before.length && own.every((peer, index) => peer === before[index])) return;
+    this.#ownPeers = own;
+    this.#secrets.apply(own);
   }
 
   #takeClaims(): void {

@@ -25,6 +25,7 @@ class Listener implements ClusterListener {
   nodes: (ClusterNode | undefined)[] = [];
   secrets: ReadonlyMap<string, PasswordFact> = new Map();
   observed = 0n;
+  sessions: { name: string; state: string }[] = [];
   silence: { readonly nowMs: number } | undefined;
 
   setDocuments(documents: Documents): void {
@@ -250,6 +251,56 @@ describe('the cluster as a source', () => {
     api.remove(SECRETS, 'herald-system/key');
     await settle(clock, 13_000);
     expect(fact()).to.have.property('sentence').that.includes('does not exist');
+  });
+
+  describe('Secrets', () => {
+    const asked = () =>
+      api.calls.filter(({ verb, resource }) => verb === 'get' && resource.plural === 'secrets');
+    const secret = (name: string, text: string) => ({
+      metadata: { name, namespace: 'herald-system' },
+      data: { password: Buffer.from(text).toString('base64') },
+    });
+
+    it('are asked for where their peer selects this node, as soon as it does', async () => {
+      const rack = (name: string) => ({ nodeSelector: { matchLabels: { rack: name } } });
+      for (const name of ['r1', 'r2', 'r3']) {
+        api.put(SECRETS, secret(`key-${name}`, name));
+        const password = { secret: `key-${name}` };
+        api.put(BGP_PEERS, peer(name, { password, ...rack(name), address: `192.0.2.${name[1]}` }));
+      }
+      api.put(NODES, { metadata: { name: 'n1', labels: { rack: 'r1' } } });
+      source.start();
+      await settle(clock);
+      await settle(clock, 60_000);
+      expect(new Set(asked().map(({ name }) => name))).to.deep.equal(new Set(['key-r1']));
+      expect([...agent.secrets.keys()]).to.deep.equal(['r1']);
+      api.calls.splice(0);
+      api.put(NODES, { metadata: { name: 'n1', labels: { rack: 'r2' } } });
+      await settle(clock);
+      await settle(clock);
+      expect(asked().map(({ name }) => name)).to.deep.equal(['key-r2']);
+      expect(agent.secrets.get('r2')).to.deep.equal({ kind: 'ready', password: 'r2' });
+    });
+
+    it('are asked for once a minute while the session is up, and sooner while it is not', async () => {
+      api.put(SECRETS, secret('key', 'first'));
+      api.put(BGP_PEERS, peer('tor', { password: { secret: 'key' } }));
+      agent.sessions = [{ name: 'tor', state: 'established' }];
+      source.start();
+      await settle(clock);
+      await settle(clock, 600_000);
+      expect(asked().length).to.be.within(8, 14);
+      agent.sessions = [{ name: 'tor', state: 'connect' }];
+      api.calls.splice(0);
+      await settle(clock, 60_000);
+      expect(asked().length).to.be.within(4, 8);
+      agent.sessions = [{ name: 'tor', state: 'established' }];
+      api.remove(SECRETS, 'herald-system/key');
+      for (let turn = 0; turn < 10; turn += 1) await settle(clock, 10_000);
+      api.calls.splice(0);
+      for (let turn = 0; turn < 6; turn += 1) await settle(clock, 10_000);
+      expect(asked().length, 'while it is missing').to.be.within(4, 8);
+    });
   });
 
   it('tells since when the API is silent, and that it is back', async () => {
