@@ -7,12 +7,19 @@ import type { Clock, Random } from 'bgp-ts';
 import type { Log } from '../../log/log.ts';
 import type { IpNodeStatus } from '../../model/ip-node.ts';
 import { ApiError, ApiUnreachable, isConflict, isNotFound } from '../../sources/kube/api.ts';
-import { backOffMs } from '../../sources/kube/back-off.ts';
+import { backOffMs, retryAfterMs } from '../../sources/kube/back-off.ts';
 import { NamedTimers } from '../named-timers.ts';
 import { LOOK_MS } from './instance.ts';
 import type { IpNodeObject } from './ip-node-object.ts';
 import { ipNodeStatus, type ReportFacts } from './ip-node-status.ts';
-import { TokenBucket, type Urgency, urgencyOf, WAIT_MS, type Written } from './write-pace.ts';
+import {
+  isMoreUrgent,
+  TokenBucket,
+  type Urgency,
+  urgencyOf,
+  type Written,
+  waitMs,
+} from './write-pace.ts';
 
 export interface IpNodeWriterOptions {
   readonly object: Pick<IpNodeObject, 'look' | 'write' | 'leave' | 'standing'>;
@@ -42,8 +49,8 @@ export class IpNodeWriter {
   readonly #factBucket: TokenBucket;
   readonly #moveBucket: TokenBucket;
   #written: Written | undefined;
-  /** when the difference that waits was seen first */
-  #differsSinceMs: number | undefined;
+  /** the difference that waits: when it was seen first, and where in its span of time it is written */
+  #waiting: { urgency: Urgency; sinceMs: number; draw: number } | undefined;
   /** of the object that we wrote to */
   #uid: string | undefined;
   #isReady = false;
@@ -133,21 +140,24 @@ export class IpNodeWriter {
     const urgency = now === undefined ? 'none' : urgencyOf(this.#written, now);
     if (urgency === 'none') {
       this.#failures = 0;
-      this.#differsSinceMs = undefined;
+      this.#waiting = undefined;
       this.#timers.cancel('write');
       return;
     }
-    this.#differsSinceMs ??= clock.now() - GATHER_MS;
-    const dueMs = Math.max(this.#differsSinceMs + this.#waitMs(urgency), this.#notBeforeMs);
+    const { sinceMs, draw } = this.#waitingFor(urgency);
+    const dueMs = Math.max(sinceMs + waitMs(urgency, draw), this.#notBeforeMs);
     const tokenMs = this.#bucketOf(urgency).waitMs(clock.now());
     const delayMs = Math.max(dueMs - clock.now(), tokenMs);
     this.#timers.start('write', delayMs, () => this.#do(() => this.#write()));
   }
 
-  #waitMs(urgency: Exclude<Urgency, 'none'>): number {
-    const isSpread = urgency === 'fact' || urgency === 'count';
-    const spread = isSpread ? 0.75 + this.#options.random.next() / 2 : 1;
-    return WAIT_MS[urgency] * spread;
+  /** what is more urgent than what waits has not waited yet: numbers do wait, on all nodes, nearly always */
+  #waitingFor(urgency: Urgency): { readonly sinceMs: number; readonly draw: number } {
+    const { clock, random } = this.#options;
+    const waiting = this.#waiting;
+    if (waiting !== undefined && !isMoreUrgent(urgency, waiting.urgency)) return waiting;
+    this.#waiting = { urgency, sinceMs: clock.now() - GATHER_MS, draw: random.next() };
+    return this.#waiting;
   }
 
   #bucketOf(urgency: Urgency): TokenBucket {
@@ -163,7 +173,7 @@ export class IpNodeWriter {
     await this.#options.object.write(now.status);
     this.#written = now;
     this.#failures = 0;
-    this.#differsSinceMs = undefined;
+    this.#waiting = undefined;
     this.#isReady = this.#options.object.standing?.kind === 'ours';
     this.poke();
   }
@@ -200,7 +210,8 @@ export class IpNodeWriter {
     if (this.#isStopped) return;
     const { random, log, clock } = this.#options;
     const isQuick = this.#failures === 1 && (isNotFound(error) || isConflict(error));
-    const delayMs = isQuick ? 0 : backOffMs(this.#failures, random, RETRY);
+    const asked = retryAfterMs(error) * (1 + random.next() / 2);
+    const delayMs = Math.max(isQuick ? 0 : backOffMs(this.#failures, random, RETRY), asked);
     this.#notBeforeMs = clock.now() + delayMs;
     const level = this.#failures === WARN_AFTER ? 'warn' : 'debug';
     log[level]('agent.report', { reason: told.message }, 'the IPNode could not be written');

@@ -163,7 +163,7 @@ class Report implements KubeReport {
   /** What this node acts by is what stands in the API now. Objects that it refused to read are none that it acts by. */
   async #hasCaughtUp(signal: AbortSignal): Promise<boolean> {
     const { api, agent, node } = this.#options;
-    // without a resourceVersion: not what some server remembers
+    // without a resourceVersion: not what some server remembers, but what it has when it has caught up with etcd
     const list = await api.list(IP_CLAIMS, { labelSelector: nodeLabel(node), signal });
     const standing = new Map(
       list.items.map(({ metadata }) => [metadata.name, levelOf(metadata.labels ?? {}, node)]),

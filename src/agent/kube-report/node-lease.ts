@@ -9,6 +9,7 @@ import type { Clock, Random } from 'bgp-ts';
 import type { Log } from '../../log/log.ts';
 import { nodeLease } from '../../model/names.ts';
 import { ApiError, ApiUnreachable, isNotFound, type KubeApi } from '../../sources/kube/api.ts';
+import { backOffMs, retryAfterMs } from '../../sources/kube/back-off.ts';
 import { convertLease, type Lease } from '../../sources/kube/convert-lease.ts';
 import { LEASES } from '../../sources/kube/resources.ts';
 import { NamedTimers } from '../named-timers.ts';
@@ -37,6 +38,8 @@ const RENEW_JITTER = 0.1;
 /** before the next one is due */
 const REQUEST_MS = 3000;
 const RETRY_MS = 1000;
+/** a thousand nodes come back from one outage together */
+const ASK_BACK_OFF = { firstMs: 1000, longestMs: 8000 };
 const LOOK_MS = 500;
 const RELEASE_MS = 1500;
 
@@ -55,6 +58,9 @@ export class NodeLease {
   #isRunning = false;
   #isRenewing = false;
   #isAsking = false;
+  /** how often in a row the claims were asked for in vain, and when they may be asked for again */
+  #askedInVain = 0;
+  #askNotBeforeMs = 0;
 
   constructor(options: NodeLeaseOptions) {
     this.#options = options;
@@ -119,6 +125,8 @@ export class NodeLease {
     this.#timers.cancelAll();
     this.#fence = FENCED;
     this.#otherHolder = undefined;
+    this.#askedInVain = 0;
+    this.#askNotBeforeMs = 0;
     this.check();
     await this.#release();
   }
@@ -204,12 +212,13 @@ export class NodeLease {
   }
 
   #askForClaims(): void {
-    if (this.#isAsking) return;
+    if (this.#isAsking || this.#options.clock.now() < this.#askNotBeforeMs) return;
     this.#isAsking = true;
     const { rowBeganMs } = this.#fence;
     void withDeadline(this.#options.clock, REQUEST_MS, this.#options.hasCaughtUp)
       .then((isCurrent) => {
         this.#isAsking = false;
+        this.#askedInVain = isCurrent ? 0 : this.#askedInVain;
         if (isCurrent) this.#fence = caughtUp(this.#fence, rowBeganMs);
         else if (this.#isRunning) this.#askAgain();
         this.check();
@@ -217,12 +226,17 @@ export class NodeLease {
       .catch((error: unknown) => {
         this.#isAsking = false;
         if (!(error instanceof ApiError || error instanceof ApiUnreachable)) throw error;
-        if (this.#isRunning) this.#askAgain();
+        if (this.#isRunning) this.#askAgain(retryAfterMs(error));
       });
   }
 
-  #askAgain(): void {
-    this.#timers.start('ask', RETRY_MS, () => {
+  #askAgain(atLeastMs = 0): void {
+    const { clock, random } = this.#options;
+    this.#askedInVain += 1;
+    const delayMs = Math.max(backOffMs(this.#askedInVain, random, ASK_BACK_OFF), atLeastMs);
+    this.#askNotBeforeMs = clock.now() + delayMs;
+    this.#timers.start('ask', delayMs, () => {
+      this.#askNotBeforeMs = 0;
       if (isSettled(this.#fence)) this.#askForClaims();
     });
   }

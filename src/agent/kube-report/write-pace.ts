@@ -12,7 +12,12 @@ import type { IpNodeSession, IpNodeStatus } from '../../model/ip-node.ts';
  * `move`: the controller waits for a level; `release`: it waits to give an address away; `fact`: people want to know; `count`: only
  * numbers have moved
  */
-export type Urgency = 'none' | 'count' | 'fact' | 'release' | 'move';
+const URGENCIES = ['none', 'count', 'fact', 'release', 'move'] as const;
+export type Urgency = (typeof URGENCIES)[number];
+
+export function isMoreUrgent(one: Urgency, other: Urgency): boolean {
+  return URGENCIES.indexOf(one) > URGENCIES.indexOf(other);
+}
 
 export interface Written {
   readonly status: IpNodeStatus;
@@ -51,8 +56,22 @@ function isEqual(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** how long a difference waits for others that come with it */
-export const WAIT_MS = { count: 60_000, fact: 2000, release: 1000, move: 200 } as const;
+/**
+ * How long a difference waits for others that come with it, at least and at most. All nodes hear of a claim in the same moment, and must
+ * not all write in one; a move is between two of them.
+ */
+const WAIT_MS = {
+  count: [45_000, 75_000],
+  fact: [1500, 2500],
+  release: [500, 2500],
+  move: [200, 200],
+} as const;
+
+/** `draw`: from 0 to 1, the same as long as the same difference waits */
+export function waitMs(urgency: Exclude<Urgency, 'none'>, draw: number): number {
+  const [least, most] = WAIT_MS[urgency];
+  return least + (most - least) * draw;
+}
 
 /** Tokens that come back with time; who finds none is told when there will be one. */
 export class TokenBucket {

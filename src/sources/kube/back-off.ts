@@ -1,6 +1,7 @@
 /** How long to wait before the next try of what fails again and again: doubling, bounded, and spread so that many who failed together do not return together. */
 
 import type { Random } from 'bgp-ts';
+import { ApiError } from './api.ts';
 
 export interface BackOff {
   readonly firstMs: number;
@@ -16,4 +17,9 @@ export function backOffMs(failures: number, random: Random, bounds: BackOff = BA
   const doublings = Math.min(Math.max(failures - 1, 0), 30);
   const stepMs = Math.min(bounds.firstMs * 2 ** doublings, bounds.longestMs);
   return stepMs * (0.5 + random.next() / 2);
+}
+
+/** how long the server has asked to be left alone; 0: it has not */
+export function retryAfterMs(error: unknown): number {
+  return error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
 }

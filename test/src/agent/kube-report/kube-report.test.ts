@@ -284,7 +284,7 @@ describe('the report of an agent', () => {
     const { observedClaims: before } = scene.status ?? {};
     scene.write(undefined);
     scene.set([claim({ labels, services: [], withdrawn: { reason: 'released' } })], [pool()]);
-    await pass(scene.clock, 1500);
+    await pass(scene.clock, 2700);
     expect(scene.status?.observedClaims).to.equal(String(scene.told));
     expect(scene.status?.observedClaims).to.not.equal(before);
     expect(scene.status?.routes).to.equal(0);
@@ -300,7 +300,7 @@ describe('the report of an agent', () => {
     await pass(scene.clock, 5000);
     expect(scene.status?.observedClaims).to.equal(String(scene.told));
     scene.agent.setObservedClaims(BigInt(scene.told) + 7n, false);
-    await pass(scene.clock, 1500);
+    await pass(scene.clock, 2700);
     expect(scene.status?.observedClaims).to.equal(String(BigInt(scene.told) + 7n));
   });
 

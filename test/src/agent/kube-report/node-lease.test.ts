@@ -15,23 +15,27 @@ class Scene {
   readonly clock = new ManualClock();
   readonly api = new MemoryKubeApi();
   readonly fences: { readonly atMs: number; readonly isFenced: boolean }[] = [];
+  readonly asked: number[] = [];
   isNeeded = true;
   isCurrent = true;
   nodeUid: string | undefined = 'uid-of-n1';
   readonly lease: NodeLease;
 
-  constructor(api?: MemoryKubeApi, instance = 'i1') {
+  constructor(api?: MemoryKubeApi, instance = 'i1', seed = 7) {
     if (api !== undefined) this.api = api;
     this.lease = new NodeLease({
       api: this.api,
       clock: this.clock,
-      random: new SeededRandom(7),
+      random: new SeededRandom(seed),
       log: SILENT_LOG,
       node: 'n1',
       instance,
       nodeUid: () => this.nodeUid,
       isNeeded: () => this.isNeeded,
-      hasCaughtUp: () => Promise.resolve(this.isCurrent),
+      hasCaughtUp: () => {
+        this.asked.push(this.clock.now());
+        return Promise.resolve(this.isCurrent);
+      },
       onFence: (isFenced) => this.fences.push({ atMs: this.clock.now(), isFenced }),
     });
     this.lease.poke();
@@ -105,10 +109,27 @@ describe('the Lease of a node', () => {
     await pass(scene.clock, 30_000);
     expect(scene.lease.isFenced).to.equal(true);
     scene.isCurrent = true;
-    await pass(scene.clock, 3000);
+    await pass(scene.clock, 8500);
     expect(scene.lease.isFenced).to.equal(false);
     expect(scene.fences.map(({ isFenced }) => isFenced)).to.deep.equal([true, false]);
     await scene.lease.stop('keep');
+  });
+
+  it('asks for its claims less and less often, and not together with the other nodes', async () => {
+    const scenes = [7, 8].map((seed) => new Scene(undefined, 'i1', seed));
+    for (const scene of scenes) {
+      scene.isCurrent = false;
+      await pass(scene.clock, 120_000);
+    }
+    const [one = [], other = []] = scenes.map(({ asked }) => asked);
+    // once a second these were more than a hundred
+    expect(one.length).to.be.within(15, 30);
+    const gaps = one.map((atMs, index) => atMs - (one[index - 1] ?? atMs)).slice(1);
+    expect(gaps[0]).to.be.within(400, 1100);
+    expect(Math.min(...gaps.slice(4))).to.be.at.least(3900);
+    expect(Math.max(...gaps)).to.be.at.most(8100);
+    expect(other.slice(1, 6)).to.not.deep.equal(one.slice(1, 6));
+    for (const { lease } of scenes) await lease.stop('keep');
   });
 
   for (const how of ['stuck', 'refused'] as const) {
