@@ -72,8 +72,8 @@ cluster-test: setup build ## the ring of Herald in Kubernetes: a real API server
 	@$(NODE) tools/rings.ts cluster
 
 .PHONY: cluster
-cluster: setup ## leaves a real API server with three Nodes running, to play with; prints its KUBECONFIG
-	@$(NODE) tools/cluster.ts
+cluster: setup ## leaves a real API server with three Nodes running, to play with; prints its KUBECONFIG (CLUSTER='--servers=2 --proxy')
+	@$(NODE) tools/cluster.ts $(CLUSTER)
 
 .PHONY: cluster-down
 cluster-down: setup ## ends what make cluster left running

@@ -1,7 +1,8 @@
 /**
  * `make cluster`: the control plane of the cluster tests for a person to play with: etcd and kube-apiserver on loopback in the background, Herald's
  * kinds and three Nodes in it. There are no kubelets: nothing runs in it, but Services, pools, claims and the programs of this
- * repository behave as they would. `--down` ends it and removes its files. Starting what runs already says where it is.
+ * repository behave as they would. `--servers=N` has several servers on the one etcd, `--proxy` the failing proxy of the tests in front, told by
+ * curl. `--down` ends it and removes its files. Starting what runs already says where it is.
  */
 
 import { lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,6 +11,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Cluster, startCluster } from '../test/cluster/support/cluster.ts';
 import { field, items, optionalNumber, parseJson, text } from '../test/interop/routers/json.ts';
+import { CLUSTER_HELP, type ClusterWish, readClusterOptions } from './cluster/options.ts';
+import { PROXY_KUBECONFIG, PROXY_SOCKET, startLastingProxy } from './cluster/proxy-files.ts';
 import { ensureKubectl } from './kubernetes/kubectl.ts';
 import { kubernetesVersion } from './kubernetes/version.ts';
 
@@ -24,32 +27,46 @@ interface Started {
 }
 
 interface State {
-  readonly kubeconfig: string;
+  /** of each server */
+  readonly kubeconfigs: readonly string[];
+  readonly hasProxy: boolean;
   readonly processes: readonly Started[];
 }
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 async function main(args: readonly string[]): Promise<number> {
-  const unknown = args.find((arg) => arg !== '--down');
-  if (unknown !== undefined) {
-    process.stderr.write(`cluster: ${unknown} is unknown; there is --down, and nothing else.\n`);
+  const options = readClusterOptions(args);
+  if (options.kind === 'wrong') {
+    process.stderr.write(`cluster: ${options.sentence}\n`);
     return 2;
   }
+  if (options.kind === 'help') {
+    say(CLUSTER_HELP.trimEnd());
+    return 0;
+  }
   const folder = stateFolder();
-  if (args.includes('--down')) return await down(folder);
+  if (options.kind === 'down') return await down(folder);
   const added = await ensureKubectl((line) => say(`  ${line}`));
   if (added !== undefined)
     say(`There is no kubectl on your PATH; one was built:\n\n  export PATH="$PATH:${added}"\n`);
   const state = readState(folder);
-  if (state?.processes.every(isAlive) === true) {
-    say('The cluster runs already.');
-    tellNext(state.kubeconfig, folder);
-    return 0;
-  }
+  if (state?.processes.every(isAlive) === true) return goOn(state, options, folder);
   // what a reboot or a crash left is of no use
   await end(state);
-  await up(folder);
+  await up(folder, options);
+  return 0;
+}
+
+function goOn(state: State, { servers, proxy }: ClusterWish, folder: string): number {
+  const count = state.kubeconfigs.length;
+  if ((servers ?? count) !== count || (proxy ?? state.hasProxy) !== state.hasProxy) {
+    const shape = `${count} ${count === 1 ? 'server' : 'servers'} and ${state.hasProxy ? 'a' : 'no'} proxy`;
+    process.stderr.write(`cluster: one runs already, with ${shape}: make cluster-down ends it.\n`);
+    return 1;
+  }
+  say('The cluster runs already.');
+  tellNext(state, folder);
   return 0;
 }
 
@@ -59,21 +76,34 @@ function stateFolder(): string {
   return join(runtime === '' ? '/tmp' : runtime, `herald-cluster-${userInfo().uid}`);
 }
 
-async function up(folder: string): Promise<void> {
+async function up(folder: string, { servers = 1, proxy }: ClusterWish): Promise<void> {
   claimFolder(folder);
   const started = performance.now();
   const seconds = () => ((performance.now() - started) / 1000).toFixed(1);
   say(`Starting etcd and kube-apiserver ${kubernetesVersion} …`);
   const timer = setInterval(() => say(`  … ${seconds()} s`), 5_000);
   try {
-    const cluster = await startCluster({ folder, outlives: true, say: (line) => say(`  ${line}`) });
-    writeState(folder, cluster);
+    const cluster = await startCluster({
+      ...{ folder, servers, outlives: true },
+      say: (line) => say(`  ${line}`),
+    });
+    const others = cluster.servers.slice(1).map((_, index) => cluster.adminKubeconfig(index + 1));
+    const state = stateOf(cluster, [cluster.kubeconfig, ...others]);
+    writeState(folder, state);
     say(`  they answer after ${seconds()} s`);
     await cluster.installCrds();
     say(`  Herald's kinds are served after ${seconds()} s`);
     for (const name of NODES) await cluster.addNode(name);
     say(`  Nodes ${NODES.join(', ')}`);
-    tellNext(cluster.kubeconfig, folder);
+    if (proxy !== true) {
+      tellNext(state, folder);
+      return;
+    }
+    const { pid } = await startLastingProxy(cluster, folder);
+    const processes = [...state.processes, processOf('proxy', pid)];
+    const whole = { ...state, hasProxy: true, processes };
+    writeState(folder, whole);
+    tellNext(whole, folder);
   } finally {
     clearInterval(timer);
   }
@@ -89,19 +119,35 @@ function claimFolder(folder: string): void {
   mkdirSync(folder, { mode: 0o700 });
 }
 
-function tellNext(kubeconfig: string, folder: string): void {
+function tellNext({ kubeconfigs, hasProxy }: State, folder: string): void {
+  const [first = '', ...others] = kubeconfigs;
   say(`
-  export KUBECONFIG=${kubeconfig}
+  export KUBECONFIG=${hasProxy ? join(folder, PROXY_KUBECONFIG) : first}
 
 Then, for example:
   kubectl get nodes,ippools,ipclaims,ipnodes,bgppeers
   src/cli/herald controller &
   kubectl apply -f deploy/examples/
   kubectl get services -A -w
-
-Nothing runs on the Nodes: there are no kubelets. Logs and the audit log are in
+`);
+  if (others.length > 0) say(`The other servers of the same etcd:\n  ${others.join('\n  ')}\n`);
+  if (hasProxy) tellProxy(join(folder, PROXY_SOCKET), first);
+  say(`Nothing runs on the Nodes: there are no kubelets. Logs and the audit log are in
 ${folder}
 \`make cluster-down\` ends it.`);
+}
+
+function tellProxy(socket: string, direct: string): void {
+  const curl = `curl -s --unix-socket ${socket}`;
+  say(`That KUBECONFIG goes through a proxy that fails when it is told to; ${direct} does not.
+  # the next two claims that are created meet a conflict (test/cluster/support/proxy-rules.ts has all faults)
+  ${curl} http://proxy/rules -d '{"match": {"verb": "create", "resource": "ipclaims"}, "fault": {"kind": "status", "code": 409, "reason": "Conflict"}, "times": 2}'
+  # every watch falls silent, and its connection stays
+  ${curl} http://proxy/rules -d '{"match": {"verb": "watch"}, "fault": {"kind": "half-open"}}'
+  ${curl} http://proxy/                   # rules and how often they met, requests by client
+  ${curl} -X DELETE http://proxy/rules    # no more faults
+  ${curl} -X POST http://proxy/refuse     # nobody gets in; accept: again; cut: every connection breaks
+`);
 }
 
 async function down(folder: string): Promise<number> {
@@ -131,12 +177,22 @@ async function end(state: State | undefined): Promise<void> {
 
 const stateFile = (folder: string): string => join(folder, 'state.json');
 
-function writeState(folder: string, { etcd, servers, kubeconfig }: Cluster): void {
+function stateOf({ etcd, servers }: Cluster, kubeconfigs: readonly string[]): State {
   const processes = [
-    { name: 'etcd', pid: etcd.pid },
-    ...servers.map(({ pid }) => ({ name: 'kube-apiserver', pid })),
-  ].map((each) => ({ ...each, startTicks: startTicks(each.pid) ?? '' }));
-  writeFileSync(stateFile(folder), JSON.stringify({ kubeconfig, processes }));
+    processOf('etcd', etcd.pid),
+    ...servers.map(({ pid }) => processOf('kube-apiserver', pid)),
+  ];
+  return { kubeconfigs, hasProxy: false, processes };
+}
+
+const processOf = (name: string, pid: number): Started => ({
+  name,
+  pid,
+  startTicks: startTicks(pid) ?? '',
+});
+
+function writeState(folder: string, state: State): void {
+  writeFileSync(stateFile(folder), JSON.stringify(state));
 }
 
 function readState(folder: string): State | undefined {
@@ -147,7 +203,8 @@ function readState(folder: string): State | undefined {
       pid: optionalNumber(field(each, 'pid')) ?? -1,
       startTicks: text(field(each, 'startTicks')),
     }));
-    return { kubeconfig: text(field(state, 'kubeconfig')), processes };
+    const kubeconfigs = items(field(state, 'kubeconfigs')).map(text);
+    return { kubeconfigs, hasProxy: field(state, 'hasProxy') === true, processes };
   } catch {
     return undefined;
   }

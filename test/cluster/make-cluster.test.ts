@@ -18,6 +18,17 @@ function isAlive(pid: string): boolean {
   }
 }
 
+const pidsOf = (folder: string): readonly string[] =>
+  [...readFileSync(join(folder, 'state.json'), 'utf8').matchAll(/"pid":(\d+)/g)].map(
+    ([, pid = '']) => pid,
+  );
+
+const CLAIM = `apiVersion: herald.dev/v1alpha1
+kind: IPClaim
+metadata: {name: 198.51.100.7}
+spec: {}
+`;
+
 describe('make cluster', () => {
   const runtime = mkdtempSync(join(tmpdir(), 'herald-make-cluster-'));
   const folder = join(runtime, `herald-cluster-${process.getuid?.()}`);
@@ -57,13 +68,58 @@ describe('make cluster', () => {
     expect(again.stdout).to.match(/runs already/);
     expect(kubeconfigOf(again.stdout)).to.equal(kubeconfig);
 
-    const pids = [...readFileSync(join(folder, 'state.json'), 'utf8').matchAll(/"pid":(\d+)/g)];
+    const pids = pidsOf(folder);
     expect(pids).to.have.length(2);
     const down = await cluster('--down');
     expect(down.stdout).to.match(/is gone/);
     expect(down.status).to.equal(0);
     expect(existsSync(folder)).to.equal(false);
-    for (const [, pid] of pids) expect(isAlive(pid ?? ''), `process ${pid}`).to.equal(false);
+    for (const pid of pids) expect(isAlive(pid), `process ${pid}`).to.equal(false);
+  });
+
+  it('has several servers on one etcd, and a proxy in front that fails as it is told', async () => {
+    const first = await cluster('--servers=2', '--proxy');
+    expect(first.status, first.stderr).to.equal(0);
+    const through = kubeconfigOf(first.stdout);
+    const [other = ''] = /\S+admin-\d+\.kubeconfig$/m.exec(first.stdout) ?? [];
+    const kubectl = (kubeconfig: string, ...args: readonly string[]) =>
+      run('kubectl', args, { env: { KUBECONFIG: kubeconfig }, anyStatus: true });
+    const nodes = async (kubeconfig: string) =>
+      (await kubectl(kubeconfig, 'get', 'nodes', '-o', 'name')).stdout.split('\n').length - 1;
+    expect([await nodes(through), await nodes(other)]).to.deep.equal([3, 3]);
+    await kubectl(other, 'create', 'namespace', 'shop');
+    expect((await kubectl(through, 'get', 'namespace', 'shop')).status, 'one etcd').to.equal(0);
+
+    // the lines that it prints, as they stand
+    const said = first.stdout.split('\n').map((line) => line.trim());
+    const curl = (part: string) =>
+      said.find((line) => line.startsWith('curl') && line.includes(part));
+    const tell = async (part: string) => (await run('sh', ['-c', curl(part) ?? 'exit 9'])).stdout;
+    await tell('"ipclaims"');
+    const create = () => kubectl(through, 'create', '-f', claimFile);
+    const claimFile = join(runtime, 'claim.yaml');
+    writeFileSync(claimFile, CLAIM);
+    for (const _ of ['first', 'second']) {
+      expect((await create()).stderr).to.include('Conflict by the failing proxy');
+    }
+    expect((await create()).stderr, 'the third').to.equal('');
+    const report = JSON.parse(await tell('http://proxy/ '));
+    expect(report.rules).to.have.lengthOf(1);
+    expect(report.rules[0]).to.include({ matched: 3, applied: 2, times: 2 });
+    await tell('-X DELETE');
+    expect(JSON.parse(await tell('http://proxy/ ')).rules).to.deep.equal([]);
+    await tell('http://proxy/refuse');
+    expect((await kubectl(through, 'get', 'nodes')).stderr).to.match(/refused/);
+    expect(await nodes(other)).to.equal(3);
+
+    expect((await cluster()).stdout).to.match(/runs already/);
+    const different = await cluster('--servers=3');
+    expect(different.status).to.equal(1);
+    expect(different.stderr).to.match(/with 2 servers and a proxy/);
+    expect(pidsOf(folder)).to.have.lengthOf(4);
+    const pids = pidsOf(folder);
+    await cluster('--down');
+    for (const pid of pids) expect(isAlive(pid), `process ${pid}`).to.equal(false);
   });
 
   it('has nothing to end where nothing runs', async () => {
@@ -79,5 +135,7 @@ describe('make cluster', () => {
     expect(stderr).to.match(/belongs to somebody else/);
     rmSync(folder);
     expect(await cluster('--up')).to.include({ status: 2 });
+    expect(await cluster('--servers=0')).to.include({ status: 2 });
+    expect((await cluster('--help')).stdout).to.include('--proxy');
   });
 });

@@ -17,6 +17,11 @@ import { ActiveRule, type Fault, type Rule, statusBody } from './proxy-rules.ts'
 import { errorEvent, ProxyStream } from './proxy-stream.ts';
 import { freePorts } from './servers.ts';
 
+/** What of a cluster a proxy needs; one in a process of its own has no more of it. */
+export interface ProxiedCluster extends Pick<Cluster, 'kubeconfig' | 'writeKubeconfig'> {
+  readonly pki: Pick<Cluster['pki'], 'ca' | 'server'>;
+}
+
 export interface ProxyOptions {
   /** which of the cluster's servers; default the first */
   readonly server?: number;
@@ -52,7 +57,7 @@ interface Exchange {
 
 export class FailingProxy {
   readonly url: string;
-  readonly #cluster: Cluster;
+  readonly #cluster: ProxiedCluster;
   readonly #upstream: URL;
   readonly #port: number;
   readonly #agents = new Map<string, Agent>();
@@ -62,7 +67,7 @@ export class FailingProxy {
   readonly #rules = new Set<ActiveRule>();
   #server: Server | undefined;
 
-  constructor(cluster: Cluster, upstream: URL, port: number) {
+  constructor(cluster: ProxiedCluster, upstream: URL, port: number) {
     this.#cluster = cluster;
     this.#upstream = upstream;
     this.#port = port;
@@ -92,6 +97,11 @@ export class FailingProxy {
 
   remove(rule: ActiveRule): void {
     this.#rules.delete(rule);
+  }
+
+  /** In the order in which they are asked. */
+  get rules(): readonly ActiveRule[] {
+    return [...this.#rules];
   }
 
   /** No rules from here on. What is half-open stays so. */
