@@ -7,8 +7,10 @@ import { ALLOCATED_CONDITION } from '../allocator/decision.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpNode } from '../model/ip-node.ts';
 import { RELEASED_BY_ANNOTATION } from '../model/names.ts';
-import type { CachedDocument } from './cached-document.ts';
+import type { CachedDocument, DocumentMeta } from './cached-document.ts';
 import type { ControllerCaches } from './caches.ts';
+import { SAME_SESSION, SESSIONS_UP } from './peer-status.ts';
+import { READY_CONDITION } from './pool-register.ts';
 
 export interface ControllerFacts {
   readonly isLeading: boolean;
@@ -64,9 +66,9 @@ export function controllerFacts(caches: ReadCaches, isLeading: boolean): Control
     claims: tally(CLAIM_PHASES, [...caches.claims.items.values()].map(phaseOf)),
     waiting: waitingOf(caches),
     refusedDocuments: {
-      pools: refused(caches.pools.items.values()),
+      pools: refused(caches.pools.items.values(), isOverlapping),
       claims: refused(caches.claims.items.values()),
-      peers: refused(caches.peers.items.values()),
+      peers: refused(caches.peers.items.values(), isTwin),
     },
     nodes: tally(NODE_STATES, [...caches.ipNodes.items.values()].map(stateOf)),
   };
@@ -95,10 +97,22 @@ function waitingOf({ services }: ReadCaches): ReadonlyMap<string, number> {
   return waiting;
 }
 
-function refused(entries: Iterable<{ readonly ok: boolean }>): number {
+/** those that cannot be read, and those that cannot be beside another one */
+function refused<T>(
+  entries: Iterable<CachedDocument<T>>,
+  isInTheWay: (meta: DocumentMeta) => boolean = () => false,
+): number {
   let found = 0;
-  for (const { ok } of entries) found += ok ? 0 : 1;
+  for (const { ok, meta } of entries) found += ok && !isInTheWay(meta) ? 0 : 1;
   return found;
+}
+
+function isOverlapping({ conditions }: DocumentMeta): boolean {
+  return conditions.some(({ type, status }) => type === READY_CONDITION && status === 'False');
+}
+
+function isTwin({ conditions }: DocumentMeta): boolean {
+  return conditions.some(({ type, reason }) => type === SESSIONS_UP && reason === SAME_SESSION);
 }
 
 function tally<W extends string>(words: readonly W[], found: readonly W[]): Record<W, number> {

@@ -13,6 +13,7 @@ import { changedCondition, withCondition } from './conditions.ts';
 import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
 import { documentRef, type EventSink } from './events.ts';
 import { type PeeringNode, type PeerStatus, peerStatus } from './peer-status.ts';
+import { peerTwins } from './peer-twins.ts';
 
 export interface PeerStatusLoopOptions {
   readonly api: KubeApi;
@@ -32,6 +33,7 @@ export class PeerStatusLoop {
   #queue: KeyQueue | undefined;
   #ends: readonly (() => void)[] = [];
   #flush: Timer | undefined;
+  #twins: ReadonlyMap<string, string> = new Map();
 
   constructor(options: PeerStatusLoopOptions) {
     this.#options = options;
@@ -64,7 +66,9 @@ export class PeerStatusLoop {
   #soon(): void {
     this.#flush ??= this.#options.clock.startTimer(DEBOUNCE_MS, () => {
       this.#flush = undefined;
-      for (const key of this.#options.caches.peers.items.keys()) this.#queue?.add(key);
+      const { peers } = this.#options.caches;
+      this.#twins = peerTwins(peers.items.values(), this.#nodes());
+      for (const key of peers.items.keys()) this.#queue?.add(key);
     });
   }
 
@@ -72,7 +76,7 @@ export class PeerStatusLoop {
     const { api, caches, clock } = this.#options;
     const peer = caches.peers.get(key);
     if (peer === undefined || peer.meta.isBeingDeleted) return DONE;
-    const wanted = peerStatus(peer, this.#nodes());
+    const wanted = peerStatus(peer, this.#nodes(), this.#twins.get(key));
     const { conditions, status, uid, resourceVersion } = peer.meta;
     const change = changedCondition(conditions, wanted.condition, clock.wallTimeMs());
     const isCounted =

@@ -9,6 +9,8 @@ import type { WantedCondition } from './conditions.ts';
 import { isHeard } from './reach.ts';
 
 export const SESSIONS_UP = 'SessionsUp';
+/** its reason where another BGPPeer is the same session (peer-twins.ts) */
+export const SAME_SESSION = 'SameSession';
 
 export interface PeerStatus {
   readonly nodes: number;
@@ -25,6 +27,8 @@ export interface PeeringNode {
 export function peerStatus(
   peer: CachedDocument<BgpPeer>,
   nodes: Iterable<PeeringNode>,
+  /** why another one has its session */
+  twin?: string,
 ): PeerStatus {
   const { generation } = peer.meta;
   const said = (status: WantedCondition['status'], reason: string, message: string) => ({
@@ -40,6 +44,7 @@ export function peerStatus(
   const { wanted, established, failing } = countNodes(peer.object, nodes);
   const numbers = `${established} of ${wanted} ${wanted === 1 ? 'node has' : 'nodes have'} a session`;
   const counts = { nodes: wanted, established };
+  if (twin !== undefined) return { ...counts, condition: said('False', SAME_SESSION, twin) };
   if (wanted === 0) {
     const why = 'no node with an agent matches its nodeSelector';
     return { ...counts, condition: said('Unknown', 'NoNode', why) };

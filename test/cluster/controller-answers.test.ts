@@ -77,8 +77,8 @@ describe('what the controller tells', () => {
         PEERS.map((peer) => session(peer, 'Established')),
       );
     }
-    for (const name of PEERS) {
-      const spec = { address: '192.0.2.1', asn: 64500 };
+    for (const [index, name] of PEERS.entries()) {
+      const spec = { address: `192.0.2.${index + 1}`, asn: 64500 };
       await cluster.api.create(BGP_PEERS, own('BGPPeer', name, spec));
     }
     await cluster.api.create(IP_POOLS, own('IPPool', 'pool', { addresses: ['198.51.100.0/24'] }));
@@ -176,6 +176,33 @@ describe('what the controller tells', () => {
     }
     const { stdout } = await cluster.kubectl(['describe', 'bgppeer', 'tor-1']);
     expect(stdout).to.match(/Warning\s+SessionDown .*maintenance until noon/);
+  });
+
+  it('says of a BGPPeer that is one session with another which one has it, also in an event and a metric', async () => {
+    await scenery();
+    const spec = { address: '192.0.2.1', asn: 64500 };
+    await cluster.api.create(BGP_PEERS, own('BGPPeer', 'tor-3', spec));
+    const condition = await untilValue(
+      'the condition of tor-3',
+      async () => conditionOf(await cluster.api.get(BGP_PEERS, 'tor-3'), 'SessionsUp'),
+      (found) => at(found, 'reason') === 'SameSession',
+      { timeoutMs: 30_000 },
+    );
+    expect(at(condition, 'message')).to.match(/^it is the same session as BGPPeer\/tor-1; remove/);
+    const older = conditionOf(await cluster.api.get(BGP_PEERS, 'tor-1'), 'SessionsUp');
+    expect(at(older, 'reason')).not.to.equal('SameSession');
+    await untilValue(
+      'the event',
+      () => eventsOf('tor-3', 'default'),
+      (events) => events.some((event) => event.startsWith('Warning SameSession: it is the same')),
+      { timeoutMs: 30_000 },
+    );
+    await untilValue(
+      'the metric',
+      scrape,
+      (text) => text.includes('herald_documents_refused{kind="peers"} 1'),
+      { timeoutMs: 30_000 },
+    );
   });
 
   it('has every metric that it promises, from zero on, and those of a pool go with it', async () => {

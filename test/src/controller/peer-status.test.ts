@@ -1,8 +1,10 @@
 import { expect } from 'chai';
 import type { CachedDocument } from '../../../src/controller/cached-document.ts';
+import { controllerFacts } from '../../../src/controller/facts.ts';
 import { nodeNews } from '../../../src/controller/node-events.ts';
 import { type PeeringNode, peerStatus } from '../../../src/controller/peer-status.ts';
 import { PeerStatusLoop } from '../../../src/controller/peer-status-loop.ts';
+import { peerTwins } from '../../../src/controller/peer-twins.ts';
 import type { BgpPeer } from '../../../src/model/bgp-peer.ts';
 import { BGP_PEERS } from '../../../src/sources/kube/resources.ts';
 import { ClusterWorld } from './cluster-world.ts';
@@ -74,7 +76,78 @@ describe('the status of a BGPPeer', () => {
   });
 });
 
+describe('BGPPeers that are one session', () => {
+  const of = (name: string, change: Partial<BgpPeer> = {}, meta: object = {}) => ({
+    ok: true as const,
+    meta: { ...META, name, ...meta },
+    object: peer(name, change),
+  });
+  const inRack = (rack: string) => ({ nodeSelector: { matchLabels: { rack } } });
+  const told = (peers: readonly CachedDocument<BgpPeer>[], nodes: readonly PeeringNode[] = []) =>
+    [...peerTwins(peers, nodes)].map(([name, sentence]) => `${name}: ${sentence.split(';')[0]}`);
+
+  it('are told of the younger one, or of the one that came to it later', () => {
+    const older = of('b', {}, { createdMs: 1 });
+    expect(told([of('a', {}, { createdMs: 2 }), older])).to.deep.equal([
+      'a: it is the same session as BGPPeer/b',
+    ]);
+    const standing = { type: 'SessionsUp', status: 'True', reason: 'AllEstablished', message: '' };
+    const conditions = [{ ...standing, observedGeneration: META.generation }];
+    expect(told([of('a', {}, { createdMs: 2, conditions }), older])).to.deep.equal([
+      'b: it is the same session as BGPPeer/a',
+    ]);
+    expect(told([of('a'), of('b', { port: 1790 })])).to.deep.equal([]);
+    expect(told([of('a', inRack('a')), of('b', inRack('b'))])).to.deep.equal([]);
+  });
+
+  it('are told where they meet on a node, of the one that its agent does not work on', () => {
+    const peers = [of('x'), of('y', inRack('a'))];
+    const met = at('a', { up: ['x'], down: { y: 'twin' }, isRefused: ['y'] });
+    expect(told(peers, [at('b', { up: ['x'] }), met])).to.deep.equal([
+      'y: on node a it is the same session as BGPPeer/x',
+    ]);
+    const apart = of('y', {
+      ...inRack('a'),
+      overrides: [{ address: { family: 'ipv4', bits: 0xc0000209 } }],
+    });
+    expect(told([of('x'), apart], [met])).to.deep.equal([]);
+    const idle = at('a', { down: { x: '', y: '' }, isRefused: ['x', 'y'] });
+    expect(told(peers, [idle]), 'nobody knows yet').to.deep.equal([]);
+    const known = { type: 'SessionsUp', status: 'False', reason: 'SameSession', message: '' };
+    const said = of('y', inRack('a'), { conditions: [known] });
+    expect(told([of('x'), said], [idle]), 'it was known before').to.have.length(1);
+  });
+
+  it('have it in the condition, and count no more than they have', () => {
+    const { condition } = peerStatus(document(), [at('a', {})], 'it is y');
+    expect(condition).to.include({ status: 'False', reason: 'SameSession', message: 'it is y' });
+  });
+});
+
 describe('the loop of the status of BGPPeers', () => {
+  it('tells of a twin in its condition, in an event and in the numbers, until it is none any more', async () => {
+    const world = new ClusterWorld();
+    world.peer('x');
+    world.peer('y');
+    world.node('a', { x: 'Established' });
+    await world.sync();
+    const loop = new PeerStatusLoop({ ...world, caches: world.caches });
+    loop.start();
+    await world.advance(6000);
+    const condition = () => Object(world.api.object(BGP_PEERS, 'y')?.['status']).conditions[0];
+    expect(condition()).to.deep.include({ status: 'False', reason: 'SameSession' });
+    expect(condition().message).to.match(/the same session as BGPPeer\/x; remove one/);
+    expect(world.told.join()).to.include('BGPPeer/y Warning SameSession: it is the same session');
+    expect(controllerFacts(world.caches, true).refusedDocuments.peers).to.equal(1);
+    await world.advance(20_000);
+    expect(condition().reason, 'it stays so').to.equal('SameSession');
+    await world.api.delete(BGP_PEERS, 'x');
+    await world.advance(6000);
+    expect(condition().reason).to.equal('NoneEstablished');
+    expect(controllerFacts(world.caches, true).refusedDocuments.peers).to.equal(0);
+    loop.stop();
+  });
+
   it('writes it when it changes, every five seconds at most, and tells the change of reason', async () => {
     const world = new ClusterWorld();
     world.peer('x');

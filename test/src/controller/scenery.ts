@@ -31,6 +31,8 @@ export interface NodeReport {
   readonly up?: readonly string[];
   /** peers without, and what was heard last */
   readonly down?: Readonly<Record<string, string>>;
+  /** those of `down` that the agent does not even dial */
+  readonly isRefused?: readonly string[];
   readonly joined?: boolean;
   readonly draining?: boolean;
   readonly ignoresExcludeLabel?: boolean;
@@ -56,7 +58,7 @@ export function ipNode(name: string, report: NodeReport = {}): IpNode {
         ...Object.entries(down).map(([peer, lastError]) => ({
           peer,
           address,
-          state: 'Active' as const,
+          state: report.isRefused?.includes(peer) ? ('Idle' as const) : ('Active' as const),
           lastError,
         })),
       ],
