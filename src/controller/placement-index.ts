@@ -15,7 +15,7 @@ export class PlacementIndex {
   /** A claim as it is; undefined: it is gone, or none of the scheduler's. */
   set(name: string, claim: Pick<IpClaim, 'labels' | 'node'> | undefined): void {
     this.hold(name, claim?.node);
-    for (const label of this.#labels.get(name) ?? []) this.#byLabel.get(label)?.delete(name);
+    for (const label of this.#labels.get(name) ?? []) this.#part(label, name);
     this.#labels.delete(name);
     if (claim === undefined) return;
     const labels = new Set(Object.keys(claim.labels).filter(isNodeLabel));
@@ -32,12 +32,24 @@ export class PlacementIndex {
   hold(name: string, node: string | undefined): void {
     const before = this.#holders.get(name);
     if (before === node) return;
-    if (before !== undefined) this.#loads.set(before, this.load(before) - 1);
+    if (before !== undefined) this.#unload(before);
     if (node === undefined) this.#holders.delete(name);
     else {
       this.#holders.set(name, node);
       this.#loads.set(node, this.load(node) + 1);
     }
+  }
+
+  #unload(node: string): void {
+    const load = this.load(node) - 1;
+    if (load > 0) this.#loads.set(node, load);
+    else this.#loads.delete(node);
+  }
+
+  #part(label: string, name: string): void {
+    const claims = this.#byLabel.get(label);
+    claims?.delete(name);
+    if (claims?.size === 0) this.#byLabel.delete(label);
   }
 
   load(node: string): number {

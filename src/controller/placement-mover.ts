@@ -17,6 +17,7 @@ import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
 import { documentRef, type EventSink } from './events.ts';
 import type { LivenessView } from './liveness-watch.ts';
 import type { PlacementIndex } from './placement-index.ts';
+import { PlacementLeaving } from './placement-leaving.ts';
 import {
   AVOID_MS,
   avoided,
@@ -61,8 +62,6 @@ export interface MoverOptions {
 
 /** how long a node may take to answer */
 export const ANSWER_MS = 10_000;
-/** moves under way from one node: what it can answer at once in its status */
-const MOST_FROM_ONE = 200;
 /** until something that only time changes is looked at again */
 const LOOK_AGAIN: QueueOutcome = { kind: 'retry', afterMs: 1000 };
 const REST: Next = { kind: 'rest', again: DONE };
@@ -72,13 +71,9 @@ export class Mover {
   readonly #memories = new Map<string, MoveMemory>();
   /** claims that are not where they shall be */
   readonly #unsettled = new Set<string>();
-  /** orderly moves under way, by claim: the label of who leaves */
-  readonly #leaving = new Map<string, string>();
-  readonly #leavingFrom = new Map<string, number>();
+  readonly #leaving = new PlacementLeaving();
   /** claims that a node lost its label on, by that label; what it has confirmed falls out when somebody looks */
   readonly #lost = new Map<string, Set<string>>();
-  /** claims for which too many others leave the same node, by its label */
-  readonly #lined = new Map<string, Set<string>>();
   /** when a move that had to wait may go */
   readonly #slots = new Map<string, number>();
 
@@ -88,6 +83,11 @@ export class Mover {
 
   get unsettled(): Iterable<string> {
     return this.#unsettled;
+  }
+
+  /** labels of nodes of which anything is kept */
+  get remembered(): ReadonlySet<string> {
+    return new Set([...this.#lost.keys(), ...this.#leaving.labels]);
   }
 
   /** claims that may wait for an answer of this node */
@@ -142,7 +142,7 @@ export class Mover {
     const { name, claim, meta } = subject;
     noteWrite(this.#memory(subject), write.labels, levelsOf(claim), version);
     for (const [label, value] of Object.entries(write.labels)) {
-      if (value === null) this.#lost.set(label, (this.#lost.get(label) ?? new Set()).add(name));
+      if (value === null) this.#lostOf(label).add(name);
     }
     const down = steppedDown(levelsOf(claim), write);
     if (down !== undefined) this.#beginLeaving(name, down);
@@ -328,14 +328,14 @@ export class Mover {
     this.#unsettled.add(name);
     const down = steppedDown(levelsOf(claim), write);
     const isStraight =
-      this.#leaving.get(name) === undefined &&
+      !this.#leaving.has(name) &&
       claim.node !== undefined &&
       typeof write.node === 'string' &&
       write.node !== claim.node;
     if (down === undefined && !isStraight) return { kind: 'write', write };
     if (liveness.isBlind) return { kind: 'rest', again: LOOK_AGAIN };
-    if (down !== undefined && (this.#leavingFrom.get(down) ?? 0) >= MOST_FROM_ONE) {
-      this.#line(down).add(name);
+    if (down !== undefined && this.#leaving.isFull(down)) {
+      this.#leaving.lineUp(name, down);
       return { kind: 'rest', again: { kind: 'retry', afterMs: ANSWER_MS } };
     }
     const nowMs = clock.now();
@@ -348,28 +348,30 @@ export class Mover {
     return { kind: 'write', write };
   }
 
-  #line(label: string): Set<string> {
-    const line = this.#lined.get(label) ?? new Set();
-    this.#lined.set(label, line);
-    return line;
+  /** A node that is new here is a time to forget those that will not speak any more. */
+  #lostOf(label: string): Set<string> {
+    const known = this.#lost.get(label);
+    if (known !== undefined) return known;
+    for (const [other, names] of this.#lost) {
+      for (const name of names) {
+        if (this.#memories.get(name)?.left.has(other) !== true) names.delete(name);
+      }
+      const { ipNode } = this.#options.nodes.factsOf(this.#nodeOf(other));
+      if (names.size === 0 || ipNode === undefined) this.#lost.delete(other);
+    }
+    const lost = new Set<string>();
+    this.#lost.set(label, lost);
+    return lost;
   }
 
   #beginLeaving(name: string, label: string): void {
     this.#endLeaving(name);
-    this.#leaving.set(name, label);
-    this.#leavingFrom.set(label, (this.#leavingFrom.get(label) ?? 0) + 1);
+    this.#leaving.begin(name, label);
   }
 
   #endLeaving(name: string): void {
-    const label = this.#leaving.get(name);
-    if (label === undefined) return;
-    this.#leaving.delete(name);
-    this.#leavingFrom.set(label, (this.#leavingFrom.get(label) ?? 1) - 1);
-    const line = this.#line(label);
-    const [first] = line;
-    if (first === undefined) return;
-    line.delete(first);
-    this.#options.requeue(first);
+    const next = this.#leaving.end(name);
+    if (next !== undefined) this.#options.requeue(next);
   }
 }
 

@@ -67,12 +67,13 @@ export class PlacementNodes {
 
   /** True when its standing with any group has changed. */
   look(name: string): boolean {
-    this.#names.set(nodeLabel(name), name);
     const ipNode = this.#caches.ipNodes.get(name);
+    const isGone = ipNode === undefined && this.#caches.nodes.get(name) === undefined;
+    if (isGone) this.#forget(name);
+    else this.#names.set(nodeLabel(name), name);
     this.#noteSessions(name, ipNode);
     const facts = this.factsOf(name);
     const standings = [...this.#demands.values()].map((each) => standing(facts, each));
-    const isGone = ipNode === undefined && this.#caches.nodes.get(name) === undefined;
     this.#noteSentences(name, isGone ? undefined : standings);
     const signature = isGone ? undefined : standings.map(({ kind }) => kind).join();
     if (this.#signatures.get(name) === signature) return false;
@@ -155,6 +156,19 @@ export class PlacementNodes {
     this.#whys.clear();
     this.#sentences.clear();
     this.#signatures.clear();
+  }
+
+  /** nodes of which anything is kept */
+  get remembered(): ReadonlySet<string> {
+    const byName = [this.#signatures, this.#sentences, this.#cutSince, this.#backSince];
+    return new Set([...this.#names.values(), ...byName.flatMap((map) => [...map.keys()])]);
+  }
+
+  /** neither Node nor IPNode is left of it */
+  #forget(name: string): void {
+    this.#names.delete(nodeLabel(name));
+    this.#cutSince.delete(name);
+    this.#backSince.delete(name);
   }
 
   #known(): ReadonlySet<string> {
