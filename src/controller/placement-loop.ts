@@ -18,7 +18,7 @@ import { IP_CLAIMS } from '../sources/kube/resources.ts';
 import { type CachedDocument, cachedDocument } from './cached-document.ts';
 import type { ControllerCaches } from './caches.ts';
 import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
-import type { EventSink } from './events.ts';
+import { documentRef, type EventSink } from './events.ts';
 import { GiveWay, writesPerSecond } from './give-way.ts';
 import type { LivenessView } from './liveness-watch.ts';
 import { Pace } from './pace.ts';
@@ -276,7 +276,12 @@ export class PlacementLoop {
       if (isNotFound(error)) return DONE;
       throw error;
     }
-    if (verdict.phase === 'Refused') counters.refused(verdict.reason);
+    if (verdict.phase === 'Refused') {
+      const { reason, message } = verdict;
+      counters.refused(reason);
+      const object = documentRef('IPClaim', meta);
+      this.#options.events.record({ object, type: 'Warning', reason, message });
+    }
     return DONE;
   }
 

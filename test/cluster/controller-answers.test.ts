@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import {
   BGP_PEERS,
   EVENTS,
+  IP_CLAIMS,
   IP_NODES,
   IP_POOLS,
   inNamespace,
@@ -203,6 +204,22 @@ describe('what the controller tells', () => {
       (text) => text.includes('herald_documents_refused{kind="peers"} 1'),
       { timeoutMs: 30_000 },
     );
+  });
+
+  it('tells a claim that is refused why, in its condition and in an event', async () => {
+    await scenery();
+    await cluster.api.create(IP_CLAIMS, own('IPClaim', '203.0.113.9', {}));
+    const events = await untilValue(
+      'the event',
+      () => eventsOf('203.0.113.9', 'default'),
+      (found) => found.length > 0,
+      { timeoutMs: 30_000 },
+    );
+    expect(events).to.deep.equal([
+      'Warning NoPool: no IPPool holds 203.0.113.9; add the address to one',
+    ]);
+    const placed = conditionOf(await cluster.api.get(IP_CLAIMS, '203.0.113.9'), 'Placed');
+    expect(at(placed, 'reason')).to.equal('NoPool');
   });
 
   it('has every metric that it promises, from zero on, and those of a pool go with it', async () => {

@@ -442,16 +442,25 @@ describe('PlacementLoop', () => {
     bed = new Bed(
       exclusivePool('p', { placement: { mode: 'anycast', nodeFilter: 'fair', prependStep: 3 } }),
     );
-    bed.control();
+    const { events } = bed.control();
     bed.claim(0);
     bed.api.put(IP_CLAIMS, claimBody('203.0.113.1'));
     bed.api.put(IP_CLAIMS, claimBody(claimName(1), { pool: 'none' }));
+    bed.api.put(IP_CLAIMS, claimBody('no-address'));
     await bed.run(3);
     expect(bed.labels(0)).to.deep.equal({ [ANYCAST_LABEL]: '' });
     expect(bed.status(0)).to.deep.include({ phase: 'Placed' });
     expect(bed.status(1)).to.deep.include({ phase: 'Refused' });
     const outside = bed.api.object(IP_CLAIMS, '203.0.113.1');
     expect(JSON.stringify(outside?.['status'])).to.include('no IPPool holds 203.0.113.1');
+    const told = events.map(({ object, type, reason }) => `${type} ${object.name} ${reason}`);
+    expect(told.toSorted()).to.deep.equal([
+      'Warning 10.0.0.2 NoPool',
+      'Warning 203.0.113.1 NoPool',
+      'Warning no-address Invalid',
+    ]);
+    await bed.run(30);
+    expect(events, 'each is told once').to.have.length(3);
   });
 
   it('changes the mode of a pool without a gap, there and back', async () => {
