@@ -10,6 +10,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { API_VERSION, NAMESPACE } from '../../../src/model/names.ts';
+import { kubernetesPrograms } from '../../../tools/kubernetes/assets.ts';
 import { edgeAsn, masterAsn, vip } from '../../standalone/support/addresses.ts';
 import { createAuthority } from '../../standalone/support/certificates.ts';
 import { writeDocuments } from '../../standalone/support/documents.ts';
@@ -30,7 +31,8 @@ const BASE = join(import.meta.dirname, '../../../deploy/base');
 const STAND_IN = join(import.meta.dirname, '../../standalone/support/stand-in-main.ts');
 const POD_PORT = 8080;
 const INDEXES = [1, 2] as const;
-const gatewayOf = (index: number) => `10.50.${index}.1`;
+export const gatewayOf = (index: number): string => `10.50.${index}.1`;
+export const podAddress = (index: number): string => `10.60.${index}.2`;
 
 export const nodeAddress = (index: number): string => `10.50.${index}.2`;
 
@@ -42,7 +44,7 @@ export class TrafficLab {
   readonly edge: EdgeRouter;
   readonly #nodes: readonly Host[];
   readonly runs: HeraldRun[] = [];
-  readonly #relays: ApiRelay[] = [];
+  readonly #relays = new Map<Host, ApiRelay>();
 
   constructor(parts: {
     readonly cluster: Cluster;
@@ -81,31 +83,69 @@ export class TrafficLab {
   }
 
   /** Nodes with their peers, agents in their namespaces, one controller. */
-  async startHerald(): Promise<void> {
-    const { cluster } = this;
+  async startHerald({ proxyCheck = 'none' }: { readonly proxyCheck?: string } = {}): Promise<void> {
+    await this.addNodes();
     for (const index of INDEXES) {
-      const name = `n${index}`;
-      await cluster.addNode(name, { addresses: [nodeAddress(index)] });
-      await cluster.applyObjects(peerOf(name, gatewayOf(index)));
+      await this.cluster.applyObjects(peerOf(`n${index}`, gatewayOf(index)));
     }
-    await Promise.all([this.#startController(), ...this.#nodes.map((host) => this.#agent(host))]);
+    await Promise.all([
+      this.startController(),
+      ...INDEXES.map((index) => this.startAgent(index, proxyCheck)),
+    ]);
   }
 
-  async #startController(): Promise<void> {
+  async addNodes(): Promise<void> {
+    for (const index of INDEXES) {
+      await this.cluster.addNode(`n${index}`, { addresses: [nodeAddress(index)] });
+    }
+  }
+
+  async startController(...flags: readonly string[]): Promise<void> {
     const { cluster } = this;
     const kubeconfig = await cluster.serviceAccountKubeconfig(NAMESPACE, 'herald-controller');
     const options = { name: 'controller', folder: cluster.folder, kubeconfig };
-    this.runs.push(startHerald(['controller', '--metrics-address=off'], options));
+    this.runs.push(startHerald(['controller', '--metrics-address=off', ...flags], options));
   }
 
-  async #agent(host: Host): Promise<void> {
+  /** A real kube-proxy on each node, with a way between the nodes for its pods. */
+  async startProxies(): Promise<void> {
+    const programs = await kubernetesPrograms(['kube-proxy'], (line) => {
+      process.stderr.write(`kubernetes: ${line}\n`);
+    });
+    const args = [
+      `--kubeconfig=${this.cluster.kubeconfig}`,
+      ...['--proxy-mode=nftables', '--healthz-bind-address=127.0.0.1:10256'],
+      ...['--metrics-bind-address=127.0.0.1:10249', '--conntrack-max-per-core=0'],
+      ...['--conntrack-tcp-timeout-established=0', '--conntrack-tcp-timeout-close-wait=0'],
+    ];
+    for (const [index, host] of this.#nodes.entries()) {
+      await this.router.ip(`route add 10.60.${index + 1}.0/24 via ${nodeAddress(index + 1)}`);
+      await this.#reachApi(host);
+      const own = `--hostname-override=${host.name}`;
+      host.spawn('kube-proxy', programs.get('kube-proxy') ?? '', [...args, own]);
+    }
+  }
+
+  async #reachApi(host: Host): Promise<void> {
+    if (this.#relays.has(host)) return;
+    this.#relays.set(host, await exposeApi(host, this.cluster.url));
+  }
+
+  nodeHost(index: number): Host {
+    const host = this.#nodes[index - 1];
+    if (host === undefined) throw new Error(`there is no node ${index}`);
+    return host;
+  }
+
+  async startAgent(index: number, proxyCheck = 'none'): Promise<void> {
     const { cluster } = this;
-    this.#relays.push(await exposeApi(host, cluster.url));
+    const host = this.nodeHost(index);
+    await this.#reachApi(host);
     const kubeconfig = await agentKubeconfig(cluster, host.name);
     const state = join(host.folder, 'state');
     mkdirSync(state, { recursive: true });
     const args = [
-      ...['agent', '--source', 'kube', '--node-name', host.name, '--kube-proxy-check', 'none'],
+      ...['agent', '--source', 'kube', '--node-name', host.name, '--kube-proxy-check', proxyCheck],
       ...['--state-dir', state, '--socket', join(state, 'agent.sock'), '--metrics-address', 'off'],
     ];
     const options = { name: `agent-${host.name}`, folder: cluster.folder, kubeconfig, host };
@@ -151,7 +191,7 @@ export class TrafficLab {
 
   async stop(): Promise<void> {
     await Promise.all(this.runs.map((each) => each.kill()));
-    await Promise.all(this.#relays.map((each) => each.stop()));
+    await Promise.all([...this.#relays.values()].map((each) => each.stop()));
     await this.edge.stop();
     await this.lab.destroy();
     await this.cluster.stop();

@@ -1,0 +1,82 @@
+/**
+ * Herald beside real kube-proxies, which write their rules when it suits them: a router must not send packets to a node that would refuse
+ * them. A client asks for the address all the time, from before there is a Service; from the moment at which the router has a way, each of
+ * its probes has to be answered. HERALD_TEST_PROXY_CHECK=none shows what it is about: without the check half a second of probes is lost.
+ */
+
+import { expect } from 'chai';
+import { ANNOTATION } from '../../src/model/names.ts';
+import { inNamespace, SERVICES } from '../../src/sources/kube/resources.ts';
+import { nowMs } from '../standalone/support/monotonic.ts';
+import { Prober } from '../standalone/support/prober.ts';
+import { RouteWatch } from '../standalone/support/route-watch.ts';
+import { done, notYet, until } from '../support/poll.ts';
+import { poolBody } from './support/agent-documents.ts';
+import { skipWithoutCluster } from './support/require-cluster.ts';
+import { nodeAddress, podAddress, TrafficLab } from './support/traffic-lab.ts';
+
+const { HERALD_TEST_LONG = '', HERALD_TEST_PROXY_CHECK = 'http://127.0.0.1:10256/healthz' } =
+  process.env;
+const ROUNDS = HERALD_TEST_LONG === '' ? 8 : 60;
+const EVERY_MS = 5;
+/** what is looked at after the last node has come */
+const AFTER_MS = 700;
+const BOTH = `${nodeAddress(1)} ${nodeAddress(2)}`;
+
+describe('beside a real kube-proxy', function () {
+  this.timeout(ROUNDS * 20_000 + 300_000);
+  let world: TrafficLab;
+
+  before(async function () {
+    skipWithoutCluster(this, { lab: true });
+    world = await TrafficLab.start();
+    await world.cluster.applyObjects(poolBody('any', ['198.51.100.64/26']));
+    await world.startProxies();
+    await world.startHerald({ proxyCheck: HERALD_TEST_PROXY_CHECK });
+  });
+
+  afterEach(function () {
+    if (this.currentTest?.state === 'failed') process.stderr.write(`${world.logs()}\n`);
+  });
+
+  after(() => world?.stop());
+
+  async function serve(name: string, address: string): Promise<void> {
+    const { cluster } = world;
+    const service = { namespace: 'default', name };
+    const pods = [1, 2].map((index) => ({ node: `n${index}`, address: podAddress(index) }));
+    await cluster.setEndpoints(service, pods);
+    await cluster.addService({ ...service, annotations: { [ANNOTATION.addresses]: address } });
+  }
+
+  /** probes that were sent while the router had a way, and got no answer */
+  async function lostOnTheWay(address: string, probing: Prober, routes: RouteWatch) {
+    await world.reachedBy(address, (hops) => hops === BOTH);
+    const settledMs = nowMs() + AFTER_MS;
+    await until('a while has passed', () => (nowMs() > settledMs ? done(true) : notYet('')));
+    const first = routes.events(address).find(({ gateways }) => gateways.length > 0);
+    if (first === undefined) throw new Error('the kernel has the route, but nobody saw it come');
+    return await probing.outage(first.atMs, settledMs);
+  }
+
+  it('no probe arrives before it can be served', async () => {
+    const routes = await RouteWatch.start(world.router);
+    const lost: Record<string, unknown> = {};
+    let sent = 0;
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const address = `198.51.100.${65 + round}`;
+      const probing = await Prober.start(world.client, {
+        ...{ address, port: 80, everyMs: EVERY_MS, seconds: 60 },
+      });
+      await serve(`s${round}`, address);
+      const outage = await lostOnTheWay(address, probing, routes);
+      await probing.stop();
+      sent += outage.sent;
+      if (outage.lost > 0) lost[address] = outage;
+      await world.cluster.api.delete(inNamespace(SERVICES, 'default'), `s${round}`);
+    }
+    await routes.stop();
+    expect(lost).to.deep.equal({});
+    expect(sent).to.be.above(ROUNDS * 50);
+  });
+});
