@@ -88,7 +88,10 @@ fuzz: setup ## 1,000,000 mutated messages through the decoder, time and memory b
 	@$(NODE) --expose-gc tools/fuzz.ts
 
 .PHONY: bench
-bench: setup build ## speed and memory beside BIRD, FRR, GoBGP, ExaBGP (wants root; BENCH=--help for options)
+bench: bench-routers bench-agent bench-cluster ## everything that is measured, three tables (wants root and a quiet machine, about 45 minutes)
+
+.PHONY: bench-routers
+bench-routers: setup build ## speed and memory beside BIRD, FRR, GoBGP, ExaBGP (wants root; BENCH=--help for options)
 	@$(NODE) test/bench/run.ts $(BENCH)
 
 .PHONY: bench-agent

@@ -17,7 +17,7 @@ export type BenchOptions = {
   readonly save: boolean;
 };
 
-export const usage = `usage: make bench, or with options: node_modules/.bin/node --conditions=bgp-ts-source test/bench/run.ts [options]
+export const usage = `usage: make bench-routers, or with options: node_modules/.bin/node --conditions=bgp-ts-source test/bench/run.ts [options]
 
 Measures Herald beside BIRD, FRR, GoBGP and ExaBGP in network namespaces. Needs root, the routers (make setup), Go, and dist/herald
 (make build). How each number is taken: docs/bench.md.

@@ -1,5 +1,5 @@
 /**
- * `make bench`: the speed and memory of Herald beside four routers, in one run. This file only leads through it: options,
+ * `make bench-routers`: the speed and memory of Herald beside four routers, in one run. This file only leads through it: options,
  * what must be there, the namespaces, the rounds, the report. Progress goes to stderr, the tables to stdout.
  */
 
