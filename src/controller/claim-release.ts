@@ -10,6 +10,7 @@ import type { IpNode } from '../model/ip-node.ts';
 import { DONE, KeyQueue, type QueueOutcome } from '../sources/kube/key-queue.ts';
 import { ClaimWriter } from './claim-writer.ts';
 import type { LoopContext } from './loops.ts';
+import { isAwaited, quarantine } from './quarantine.ts';
 import { freedomOf } from './release-rules.ts';
 import type { ServiceWorld } from './service-world.ts';
 
@@ -45,8 +46,8 @@ export class ClaimRelease {
       caches.subscribe('ipNodes', (_, now, before) => {
         if (hasMoved(now, before)) this.#allSoon();
       }),
-      caches.subscribe('nodes', (_, now) => {
-        if (now === undefined) this.#allSoon();
+      caches.subscribe('nodes', (_, now, before) => {
+        if (isAwaited(before) && !isAwaited(now)) this.#allSoon();
       }),
     );
   }
@@ -71,14 +72,8 @@ export class ClaimRelease {
     const address = parseClaimName(name);
     const claim = address && this.#world.claims.at(address);
     if (claim === undefined || claim.isBeingDeleted || releasedBy(claim) === undefined) return DONE;
-    const { caches, settings, clock } = this.#context;
-    const nowMs = clock.wallTimeMs();
-    const freedom = freedomOf(claim, {
-      ipNodes: caches.ipNodes.items.values(),
-      hasNode: (node) => caches.nodes.get(node) !== undefined,
-      maxStaleMs: settings.maxStaleMs,
-      nowMs,
-    });
+    const nowMs = this.#context.clock.wallTimeMs();
+    const freedom = freedomOf(claim, quarantine(this.#context));
     if (freedom.kind === 'held') {
       return { kind: 'retry', afterMs: Math.max(freedom.untilMs - nowMs, 1) };
     }

@@ -20,6 +20,7 @@ import { ANY_NODE } from '../scheduler/former-nodes.ts';
 import { versionNumber } from '../sources/kube/object-key.ts';
 import type { ControllerCaches } from './caches.ts';
 import type { LivenessView } from './liveness-watch.ts';
+import { isAwaited } from './quarantine.ts';
 
 /** a node whose sessions have come back is given nothing of others for so long: those may be back in a moment */
 const RETURN_MS = 10_000;
@@ -110,7 +111,7 @@ export class PlacementNodes {
 
   #knows(name: string, version: bigint): boolean {
     const ipNode = this.#caches.ipNodes.get(name);
-    if (ipNode === undefined || this.#caches.nodes.get(name) === undefined) return true;
+    if (ipNode === undefined || !isAwaited(this.#caches.nodes.get(name))) return true;
     return versionNumber(ipNode.status.observedClaims ?? '') >= version;
   }
 

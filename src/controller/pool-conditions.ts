@@ -10,6 +10,7 @@ import { READY_CONDITION } from './pool-register.ts';
 
 export const EXHAUSTED_CONDITION = 'Exhausted';
 export const SHRUNK_CONDITION = 'ClaimsOutside';
+export const AWAITING_CONDITION = 'AwaitingNodes';
 
 /** the largest whole number of a 64-bit field that a JavaScript number can be */
 const MOST = 2n ** 63n - 1024n;
@@ -29,15 +30,20 @@ export interface PoolUse {
   readonly refused?: string;
   /** claims that were made from it and are not in it any more */
   readonly outside: readonly ClaimRecord[];
+  /** how many released addresses of it have long been waiting for each node's word that it has let go */
+  readonly awaited?: ReadonlyMap<string, number>;
 }
 
 export function poolStatus(document: CachedDocument<IpPool>, use: PoolUse): PoolStatus {
   const size = document.ok ? poolSize(document.object) : 0n;
   const free = use.refused === undefined ? size - BigInt(use.taken) : 0n;
   const observedGeneration = document.meta.generation;
-  const conditions = [ready(document, use.refused), exhausted(use, free), outside(use.outside)].map(
-    (condition) => ({ ...condition, observedGeneration }),
-  );
+  const conditions = [
+    ready(document, use.refused),
+    exhausted(use, free),
+    outside(use.outside),
+    ...awaiting(document, use.awaited),
+  ].map((condition) => ({ ...condition, observedGeneration }));
   return { total: bounded(size), used: use.taken, free: bounded(free), conditions };
 }
 
@@ -79,4 +85,29 @@ function outside(claims: readonly ClaimRecord[]): WantedCondition {
   const what = `${names.join(', ')}${more} were given out of it and are not in it any more`;
   const message = `${what}; they are kept, and given to nobody else`;
   return { type, status: 'True', reason: 'PoolShrunk', message };
+}
+
+/** told while there is something to tell, and once more when it is over */
+function awaiting(
+  { meta }: CachedDocument<IpPool>,
+  awaited: ReadonlyMap<string, number> = new Map(),
+): readonly WantedCondition[] {
+  const type = AWAITING_CONDITION;
+  if (awaited.size === 0) {
+    const isTold = meta.conditions.some((each) => each.type === type);
+    return isTold ? [{ type, status: 'False', reason: 'AllConfirmed', message: '' }] : [];
+  }
+  const nodes = [...awaited].toSorted(
+    ([one, few], [other, many]) => many - few || (one < other ? -1 : 1),
+  );
+  const named = nodes.slice(0, NAMED).map(([node, count]) => `${addresses(count)} node ${node}`);
+  const more = nodes.length > NAMED ? `, and some for ${nodes.length - NAMED} more` : '';
+  const what = `${named.join(', ')}${more} to confirm that it has let go of them`;
+  const how =
+    'if a machine is off for good, delete its Node, or its IPNode where the Node is to stay';
+  return [{ type, status: 'True', reason: 'NodesSilent', message: `${what}; ${how}` }];
+}
+
+function addresses(count: number): string {
+  return count === 1 ? '1 released address waits for' : `${count} released addresses wait for`;
 }

@@ -6,6 +6,7 @@
 import type { Timer } from 'bgp-ts';
 import { type ClaimRecord, isHandMade } from '../allocator/claim-record.ts';
 import type { IpPool } from '../model/ip-pool.ts';
+import { optional } from '../model/optional.ts';
 import type { Condition } from '../model/service.ts';
 import { isNotFound, type Resource } from '../sources/kube/api.ts';
 import { DONE, KeyQueue, type QueueOutcome } from '../sources/kube/key-queue.ts';
@@ -16,6 +17,7 @@ import { documentRef } from './events.ts';
 import type { LoopContext } from './loops.ts';
 import { Pace } from './pace.ts';
 import { poolStatus } from './pool-conditions.ts';
+import { type Unconfirmed, unconfirmed } from './quarantine.ts';
 import type { ServiceWorld } from './service-world.ts';
 
 const QUIET_MS = 1000;
@@ -36,6 +38,8 @@ export class PoolStatusLoop {
   #touched: { readonly firstMs: number; readonly lastMs: number } | undefined;
   /** claims by the pool that they were made from and that does not hold them */
   #outside: ReadonlyMap<string, readonly ClaimRecord[]> = new Map();
+  #unconfirmed: Unconfirmed = { byPool: new Map() };
+  #againTimer: Timer | undefined;
 
   constructor(context: LoopContext, world: ServiceWorld) {
     const { clock, random, counters } = context;
@@ -53,6 +57,7 @@ export class PoolStatusLoop {
     for (const end of this.#ends) end();
     this.#timer?.cancel();
     this.#timer = undefined;
+    this.#againTimer?.cancel();
     this.#pools.stop();
     this.#flags.stop();
     this.#pace.stop();
@@ -78,6 +83,7 @@ export class PoolStatusLoop {
   #look(): void {
     this.#touched = undefined;
     this.#findOutside();
+    this.#findUnconfirmed();
     for (const name of this.#context.caches.pools.items.keys()) this.#pools.add(name);
   }
 
@@ -90,6 +96,19 @@ export class PoolStatusLoop {
       if (isOutside !== this.#isFlagged(claim)) this.#flags.add(claim.name);
     }
     this.#outside = outside;
+  }
+
+  /** that a node has been silent for too long nothing tells but time */
+  #findUnconfirmed(): void {
+    const { claims, book } = this.#world;
+    const poolOf = ({ pool, address }: ClaimRecord) => pool ?? book.poolOf(address)?.name;
+    this.#unconfirmed = unconfirmed(claims.released, poolOf, this.#context);
+    const { againMs } = this.#unconfirmed;
+    this.#againTimer?.cancel();
+    this.#againTimer =
+      againMs === undefined
+        ? undefined
+        : this.#context.clock.startTimer(againMs, () => this.touched());
   }
 
   #isOutside(claim: ClaimRecord): boolean {
@@ -126,6 +145,7 @@ export class PoolStatusLoop {
       taken: this.#world.book.takenIn(name),
       ...(refused !== undefined && { refused }),
       outside: this.#outside.get(name) ?? [],
+      ...optional('awaited', this.#unconfirmed.byPool.get(name)),
     });
   }
 
@@ -184,7 +204,13 @@ function append<K, V>(groups: Map<K, V[]>, group: K, value: V): void {
   else members.push(value);
 }
 
-const FINE: ReadonlySet<string> = new Set(['Accepted', 'AddressesFree', 'AllInside', 'Held']);
+const FINE: ReadonlySet<string> = new Set([
+  'Accepted',
+  'AddressesFree',
+  'AllInside',
+  'AllConfirmed',
+  'Held',
+]);
 
 function merged(meta: DocumentMeta, changes: readonly Condition[]): readonly Condition[] {
   return changes.reduce(withCondition, meta.conditions);

@@ -1,6 +1,7 @@
 /** What Herald reads of a core/v1 Node. */
 
 import type { Labels } from './labels.ts';
+import { OUT_OF_SERVICE_TAINT } from './names.ts';
 
 export interface ClusterNode {
   readonly name: string;
@@ -21,4 +22,9 @@ export interface Taint {
   readonly key: string;
   readonly value?: string;
   readonly effect: string;
+}
+
+/** a person says that the machine is off */
+export function isOutOfService({ taints }: Pick<ClusterNode, 'taints'>): boolean {
+  return taints.some(({ key }) => key === OUT_OF_SERVICE_TAINT);
 }

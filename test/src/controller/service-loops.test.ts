@@ -230,6 +230,51 @@ describe('ServiceLoops', () => {
     expect(bed.spec('192.0.2.5')).to.not.have.nested.property('withdrawn.reason');
   });
 
+  describe('an address that a silent node may still announce', () => {
+    const awaiting = () => {
+      const { conditions = [] } = Object(bed.api.object(IP_POOLS, 'lab')?.['status']);
+      const found = [...conditions].find(({ type }) => type === 'AwaitingNodes');
+      return found && `${found.status} ${found.message}`;
+    };
+    const minute = () => bed.settle(130);
+
+    beforeEach(async () => {
+      bed.pool('lab', ['192.0.2.0/29']);
+      for (const name of ['one', 'two']) bed.service(name);
+      bed.node('silent', '1');
+      bed.run();
+      await bed.settle();
+      for (const name of ['one', 'two']) bed.api.remove(SERVICES, `a/${name}`);
+      await bed.settle();
+    });
+
+    it('is told of by its pool after a minute, with the name of the node', async () => {
+      expect(awaiting(), 'too soon').to.equal(undefined);
+      await minute();
+      expect(awaiting()).to.equal(
+        'True 2 released addresses wait for node silent to confirm that it has let go of them; if a machine is off for good, delete its Node, or its IPNode where the Node is to stay',
+      );
+      expect(bed.claim('192.0.2.0')).to.not.equal(undefined);
+    });
+
+    it('is free when its Node is out of service', async () => {
+      await minute();
+      const taints = [{ key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute' }];
+      bed.api.put(NODES, { metadata: { name: 'silent' }, spec: { taints } });
+      await bed.settle();
+      expect(bed.claim('192.0.2.0')).to.equal(undefined);
+      expect(awaiting()).to.equal('False ');
+    });
+
+    it('is free when somebody deletes its IPNode', async () => {
+      bed.api.remove(IP_NODES, 'silent');
+      await bed.settle();
+      expect(bed.claim('192.0.2.0')).to.equal(undefined);
+      await minute();
+      expect(awaiting()).to.equal(undefined);
+    });
+  });
+
   it('serves those that wait the oldest first when a pool comes, grows or frees an address', async () => {
     for (const name of ['e', 'd', 'c', 'b', 'a']) bed.service(name);
     const run = bed.run();
