@@ -5,6 +5,7 @@
 
 import { addressKey, formatAddress } from 'bgp-ts';
 import type { Sourced } from '../model/documents.ts';
+import { outlivesPool } from '../model/former-pools.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpPool } from '../model/ip-pool.ts';
 import { poolHolds } from '../model/pool-addresses.ts';
@@ -20,6 +21,8 @@ import type { Departure, Finding, View } from './view.ts';
 export interface ClaimSubject extends Standing {
   readonly claim: Sourced<IpClaim>;
   readonly pool: IpPool | undefined;
+  /** its pool does not hold it any more, or is gone: it goes on as that pool says until its Services have left it */
+  readonly outlives?: 'shrunk' | 'gone';
   readonly departure?: Departure;
 }
 
@@ -42,6 +45,8 @@ const NOTHING_TO_BIND: Gate = {
 const NO_CHECKS: Gate = { name: 'healthy', state: 'open', sentence: 'it has no checks' };
 export interface SubjectView extends PlacementView {
   readonly pools: readonly IpPool[];
+  /** that are gone, in their last form */
+  readonly formerPools: readonly IpPool[];
 }
 
 export function subjectOf(
@@ -50,17 +55,30 @@ export function subjectOf(
   departure?: Departure,
 ): ClaimSubject {
   const told = departure?.claim ?? claim;
-  const pool = departure?.pool ?? findPool(told.object, view.pools);
-  const standing = standingOf(told, pool, view);
-  if (departure === undefined) return { claim: told, pool, ...standing };
-  return { claim: told, pool, ...standing, departure };
+  const found = departure === undefined ? findPool(told, view) : { pool: departure.pool };
+  const standing = standingOf(told, found.pool, view);
+  if (departure === undefined) return { claim: told, ...found, ...standing };
+  return { claim: told, ...found, ...standing, departure };
 }
 
-function findPool(claim: IpClaim, pools: readonly IpPool[]): IpPool | undefined {
-  return pools.find(
+type FoundPool = Pick<ClaimSubject, 'pool' | 'outlives'>;
+
+/** What a person claims stands by the pools as they are; what a Service was given outlives its pool (decision 0020). */
+function findPool(
+  { object: claim, source }: Sourced<IpClaim>,
+  { pools, formerPools }: SubjectView,
+): FoundPool {
+  const holding = pools.find(
     (pool) =>
       (claim.pool === undefined || claim.pool === pool.name) && poolHolds(pool, claim.address),
   );
+  if (holding !== undefined) return { pool: holding };
+  if (source !== 'api' || !outlivesPool(claim)) return { pool: undefined };
+  const isNamed = ({ name }: IpPool) => name === claim.pool;
+  const shrunk = pools.find(isNamed);
+  if (shrunk !== undefined) return { pool: shrunk, outlives: 'shrunk' };
+  const gone = formerPools.find(isNamed);
+  return gone === undefined ? { pool: undefined } : { pool: gone, outlives: 'gone' };
 }
 
 export function claimGates(subject: ClaimSubject, view: View, joined: JoinedGates): ClaimGates {
@@ -128,34 +146,58 @@ function boundGate(claim: IpClaim, view: View): Gate {
   return finding('bound', { isOpen: false, ...(fact ?? { sentence: waiting }) });
 }
 
-function pooledGate({ claim, pool }: ClaimSubject, view: View): Gate {
-  const { address, name, pool: wanted } = claim.object;
-  if (pool === undefined) {
-    const sentence =
-      wanted === undefined
-        ? `${formatAddress(address)} is in no pool`
-        : `${formatAddress(address)} is not in pool ${wanted}`;
-    const remedy = 'add it to the addresses of an IPPool, or claim another address';
-    return { name: 'allowed', state: 'closed', sentence, remedy };
-  }
+function pooledGate({ claim, pool, outlives }: ClaimSubject, view: View): Gate {
+  const { address, name } = claim.object;
+  if (pool === undefined) return inNoPool(claim);
   const own = view.ownAddresses.get(addressKey(address));
   if (own !== undefined) {
     const sentence = `${formatAddress(address)} is this machine's own address (${own})`;
     const remedy = `claim an address that no machine has; ${name} would take this machine off the network`;
     return { name: 'allowed', state: 'closed', sentence, remedy };
   }
-  return heldBy(pool);
+  return heldBy(pool, outlives);
+}
+
+function inNoPool({ object: claim, source }: Sourced<IpClaim>): Gate {
+  const address = formatAddress(claim.address);
+  if (source === 'api' && outlivesPool(claim)) {
+    const sentence = `IPPool ${claim.pool} is gone, and this node has never known it: nobody can say how ${address} is announced`;
+    const remedy = `make IPPool ${claim.pool} again, with ${address} in it`;
+    return { name: 'allowed', state: 'closed', sentence, remedy };
+  }
+  const sentence =
+    claim.pool === undefined
+      ? `${address} is in no pool`
+      : `${address} is not in pool ${claim.pool}`;
+  const remedy = 'add it to the addresses of an IPPool, or claim another address';
+  return { name: 'allowed', state: 'closed', sentence, remedy };
 }
 
 /** one object per pool: gates that are the same objects as before are known not to have changed */
-const held = new WeakMap<IpPool, Gate>();
+const held = { still: newGates(), shrunk: newGates(), gone: newGates() };
 
-function heldBy(pool: IpPool): Gate {
-  const known = held.get(pool);
+function newGates(): WeakMap<IpPool, Gate> {
+  return new WeakMap();
+}
+
+function heldBy(pool: IpPool, outlives: ClaimSubject['outlives']): Gate {
+  const gates = held[outlives ?? 'still'];
+  const known = gates.get(pool);
   if (known !== undefined) return known;
-  const gate: Gate = { name: 'allowed', state: 'open', sentence: `pool ${pool.name} holds it` };
-  held.set(pool, gate);
+  const gate: Gate = { name: 'allowed', state: 'open', sentence: holdsSentence(pool, outlives) };
+  gates.set(pool, gate);
   return gate;
+}
+
+function holdsSentence({ name }: IpPool, outlives: ClaimSubject['outlives']): string {
+  switch (outlives) {
+    case undefined:
+      return `pool ${name} holds it`;
+    case 'shrunk':
+      return `pool ${name} does not hold it any more; it stays until its Services leave it`;
+    case 'gone':
+      return `pool ${name} is gone; it stays as that said until its Services leave it`;
+  }
 }
 
 function closed(name: Gate['name'], sentence: string, remedy: string): TimedGate {

@@ -54,7 +54,8 @@ export class DecisionMemo {
     const isFenced = view.fencedSinceMs !== undefined;
     const drains = [nodeDrain, stopDrain, claimDrains, cluster?.drains];
     const ages = [view.stale, view.staleApi];
-    const facts = [documents.pools, node, ownAddresses, ...drains, ...ages, isFenced];
+    const { pools, formerPools } = documents;
+    const facts = [pools, formerPools, node, ownAddresses, ...drains, ...ages, isFenced];
     const made = { plans, joined, facts };
     const known = this.#context;
     if (known !== undefined && isSameContext(known, made)) return known;

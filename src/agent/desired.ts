@@ -92,8 +92,13 @@ export function desired(view: View): DesiredState {
   );
   const outlets = plans.map((plan): Outlet => ({ plan, routes: [], places: 0 }));
   const context = memo.context(view, plans);
-  const pools = view.documents.pools.map(({ object }) => object);
-  const about = { pools, node: view.node, ...fence(view) };
+  const { pools, formerPools = [] } = view.documents;
+  const about = {
+    pools: pools.map(({ object }) => object),
+    formerPools: formerPools.map(({ object }) => object),
+    node: view.node,
+    ...fence(view),
+  };
   const bindings = new Map<string, BindingWish>();
   const claims: ClaimDecision[] = [];
   let wakeAtMs: number | undefined;

@@ -6,6 +6,7 @@
  */
 
 import { type Documents, NO_DOCUMENTS } from '../model/documents.ts';
+import { withFormerPools } from '../model/former-pools.ts';
 import type { DocumentSource } from '../model/refusal.ts';
 import { mergeDocuments } from '../sources/merge.ts';
 import {
@@ -88,7 +89,9 @@ export class HeardDocuments {
       word.stale ??= this.#staleSince(at);
     } else {
       word.carried = carriedOver(documents, word.carried);
-      word.documents = withCarried(documents, word.carried);
+      const now = withCarried(documents, word.carried);
+      // what a file takes away is gone; a Service keeps its address when its pool goes
+      word.documents = source === 'api' ? withFormerPools(now, word.documents) : now;
       word.stale = undefined;
     }
     this.#merge();

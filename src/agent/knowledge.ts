@@ -256,7 +256,7 @@ export class Knowledge {
   toSave(wallMs: number): SavedView | undefined {
     const { documents } = this;
     if (documents === undefined) return undefined;
-    const { peers, pools, claims } = documents;
+    const { peers, pools, claims, formerPools } = documents;
     const { node, isGone, readyBoot } = this.#cluster;
     const last = isGone ? undefined : node;
     return {
@@ -264,7 +264,7 @@ export class Knowledge {
       // what people say while a source is silent is kept; the documents are no younger for it
       savedAtMs: this.#heard.staleSinceWallMs ?? wallMs,
       routerId: this.#options.node.routerId,
-      documents: { peers, pools, claims },
+      documents: { peers, pools, claims, ...optional('formerPools', formerPools) },
       ...optional('nodeDrain', this.#nodeDrain?.reason),
       ...optional('cluster', last && { node: last, ...optional('readyBoot', readyBoot) }),
       claimDrains: [...this.#claimDrains].map(([name, { reason }]) => [name, reason] as const),

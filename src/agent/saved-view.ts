@@ -8,6 +8,7 @@
  */
 
 import type { DocumentFault, Documents, Sourced } from '../model/documents.ts';
+import { optional } from '../model/optional.ts';
 import type { DocumentSource } from '../model/refusal.ts';
 import type { SavedCluster } from './cluster-memory.ts';
 
@@ -64,6 +65,7 @@ export function documentsFrom(
     peers: documents.peers.filter(isFrom),
     pools: documents.pools.filter(isFrom),
     claims: documents.claims.filter(isFrom),
+    ...optional('formerPools', source === 'api' ? documents.formerPools : undefined),
   };
 }
 

@@ -9,6 +9,7 @@ import { ADVERTISED } from '../controller/advertised.ts';
 import type { CachedDocument } from '../controller/cached-document.ts';
 import { EXHAUSTED_CONDITION } from '../controller/pool-conditions.ts';
 import { formatClaimName } from '../model/claim-name.ts';
+import { outlivesPool } from '../model/former-pools.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpPool } from '../model/ip-pool.ts';
 import {
@@ -195,9 +196,11 @@ function peersOf({ peers }: ExplainFacts) {
 
 function poolOf(claim: IpClaim, { pools }: ExplainFacts): IpPool | undefined {
   const made = pools.flatMap((pool) => (pool.ok ? pool.object : []));
-  return made.find(
+  const holding = made.find(
     (pool) => (claim.pool ?? pool.name) === pool.name && poolHolds(pool, claim.address),
   );
+  if (holding !== undefined || !outlivesPool(claim)) return holding;
+  return made.find(({ name }) => name === claim.pool);
 }
 
 /** its labels say it, since agents go by them; before it has any, its own words and its pool's do */

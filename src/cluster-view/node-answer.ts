@@ -11,11 +11,13 @@ import { OUR_REASONS } from '../allocator/claim-record.ts';
 import type { BgpPeer } from '../model/bgp-peer.ts';
 import type { ClusterNode } from '../model/cluster-node.ts';
 import type { Sourced } from '../model/documents.ts';
+import { outlivesPool } from '../model/former-pools.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpNodeStatus } from '../model/ip-node.ts';
 import type { IpPool } from '../model/ip-pool.ts';
 import { EXCLUDE_LABEL } from '../model/names.ts';
 import { optional } from '../model/optional.ts';
+import { poolHolds } from '../model/pool-addresses.ts';
 import type { NodeFacts } from './explain-facts.ts';
 import { type PeerAnswer, peerAnswers } from './peer-answer.ts';
 
@@ -127,8 +129,15 @@ function isSelective({ placement, level }: ReturnType<typeof standingOf>): boole
 }
 
 function pooledGate({ claim, pool }: ClaimCase): GateAnswer {
-  if (pool !== undefined) {
-    return { name: 'allowed', state: 'open', sentence: `pool ${pool.name} holds it` };
+  const isHeld = pool !== undefined && poolHolds(pool, claim.address);
+  if (isHeld) return { name: 'allowed', state: 'open', sentence: `pool ${pool.name} holds it` };
+  if (outlivesPool(claim)) {
+    const stays = 'it stays until its Services leave it';
+    const sentence =
+      pool === undefined
+        ? `pool ${claim.pool} is gone; ${stays}, on nodes that knew the pool`
+        : `pool ${pool.name} does not hold it any more; ${stays}`;
+    return { name: 'allowed', state: 'open', sentence };
   }
   const sentence =
     claim.pool === undefined ? 'no pool holds it' : `pool ${claim.pool} does not hold it`;

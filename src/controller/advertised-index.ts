@@ -11,11 +11,11 @@ import { formatClaimName } from '../model/claim-name.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpNode, IpNodeRefusal } from '../model/ip-node.ts';
 import type { IpPool, Placement } from '../model/ip-pool.ts';
-import { poolHolds } from '../model/pool-addresses.ts';
 import { type Service, serviceKey } from '../model/service.ts';
 import { type AdvertisedClaim, advertisedCondition, claimVerdict } from './advertised.ts';
 import type { ControllerCaches } from './caches.ts';
 import type { WantedCondition } from './conditions.ts';
+import { LastPools } from './last-pools.ts';
 import {
   type NodeView,
   nodeView,
@@ -44,10 +44,12 @@ export class AdvertisedIndex {
   /** by address as it is written, then by node */
   readonly #refusers = new Map<string, Map<string, IpNodeRefusal>>();
   readonly #claimsOf = new Map<string, Set<string>>();
+  readonly #pools: LastPools;
   #scopes = new Map<string, Scope>();
   #isReachStale = false;
 
-  constructor(caches: ReadCaches, onDirty: (service: string) => void) {
+  constructor(caches: ReadCaches, onDirty: (service: string) => void, pools = new LastPools()) {
+    this.#pools = pools;
     this.#caches = caches;
     this.#onDirty = onDirty;
     for (const claim of caches.claims.items.values()) {
@@ -161,7 +163,8 @@ export class AdvertisedIndex {
     const pool = this.#poolOf(claim);
     if (pool === undefined) return undefined;
     const own = claim.placement === undefined ? '' : JSON.stringify(claim.placement);
-    return `${pool.name} ${claim.address.family} ${own}`;
+    // of a pool that nobody knew, each claim says itself how it is placed
+    return `${pool.name} ${pool.placement.mode} ${claim.address.family} ${own}`;
   }
 
   #scope(key: string, claim: IpClaim): Scope | undefined {
@@ -190,16 +193,10 @@ export class AdvertisedIndex {
     return pool && { ...pool.placement, ...claim.placement };
   }
 
-  #poolOf({ pool, address }: IpClaim): IpPool | undefined {
+  #poolOf(claim: IpClaim): IpPool | undefined {
     const { pools } = this.#caches;
-    if (pool !== undefined) {
-      const named = pools.get(pool);
-      return named?.ok === true ? named.object : undefined;
-    }
-    for (const each of pools.items.values()) {
-      if (each.ok && poolHolds(each.object, address)) return each.object;
-    }
-    return undefined;
+    const named = claim.pool === undefined ? undefined : pools.get(claim.pool);
+    return this.#pools.of(claim, named === undefined ? pools.items.values() : [named]);
   }
 
   #link(claim: IpClaim): void {

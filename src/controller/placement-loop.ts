@@ -7,6 +7,7 @@
 import type { Clock, Random } from 'bgp-ts';
 import type { Log } from '../log/log.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
+import type { IpPool } from '../model/ip-pool.ts';
 import { FORMER_NODES_ANNOTATION, RELEASED_BY_ANNOTATION } from '../model/names.ts';
 import { formerAfter } from '../scheduler/former-nodes.ts';
 import { anycastWrite } from '../scheduler/mode-change.ts';
@@ -20,6 +21,7 @@ import type { ControllerCaches } from './caches.ts';
 import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
 import { documentRef, type EventSink } from './events.ts';
 import { GiveWay, writesPerSecond } from './give-way.ts';
+import { LastPools } from './last-pools.ts';
 import type { LivenessView } from './liveness-watch.ts';
 import { Pace } from './pace.ts';
 import { PlacementIndex } from './placement-index.ts';
@@ -54,6 +56,7 @@ const BUSY_AGAIN_MS = 1000;
 export class PlacementLoop {
   readonly #options: PlacementLoopOptions;
   readonly #index = new PlacementIndex();
+  readonly #pools = new LastPools();
   /** the answers to our writes, until the cache has caught up */
   readonly #written = new Map<string, CachedDocument<IpClaim>>();
   readonly #verdicts = new Map<string, PlacementVerdict>();
@@ -173,8 +176,12 @@ export class PlacementLoop {
   #subject(key: string): PlacementSubject | undefined {
     const document = this.#known(key);
     if (document === undefined || isLeftAlone(document)) return undefined;
-    const looked = lookAt(document, this.#options.caches.pools.items.values());
+    const looked = lookAt(document, (claim) => this.#poolOf(claim));
     return looked.kind === 'subject' ? looked.subject : undefined;
+  }
+
+  #poolOf(claim: IpClaim): IpPool | undefined {
+    return this.#pools.of(claim, this.#options.caches.pools.items.values());
   }
 
   /** the newer one of what the cache has and what the API has answered us */
@@ -193,7 +200,7 @@ export class PlacementLoop {
   async #place(key: string): Promise<QueueOutcome> {
     const document = this.#known(key);
     if (document === undefined || isLeftAlone(document)) return DONE;
-    const looked = lookAt(document, this.#options.caches.pools.items.values());
+    const looked = lookAt(document, (claim) => this.#poolOf(claim));
     if (looked.kind !== 'subject') {
       this.#judge(document, looked.verdict);
       return DONE;

@@ -4,7 +4,6 @@ import { formatAddress } from 'bgp-ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpPool, Placement } from '../model/ip-pool.ts';
 import { isNodeLabel, type PreferenceLevel, parseLevel } from '../model/names.ts';
-import { poolHolds } from '../model/pool-addresses.ts';
 import type { ClaimDemand } from '../scheduler/eligible.ts';
 import type { CachedDocument, DocumentMeta } from './cached-document.ts';
 import type { PlacementVerdict } from './placement-status.ts';
@@ -27,14 +26,14 @@ export type Looked =
 
 export function lookAt(
   document: CachedDocument<IpClaim>,
-  pools: Iterable<CachedDocument<IpPool>>,
+  poolOf: (claim: IpClaim) => IpPool | undefined,
 ): Looked {
   if (!document.ok) {
     const { sentence } = document;
     return { kind: 'refused', verdict: { phase: 'Refused', reason: 'Invalid', message: sentence } };
   }
   const { meta, object: claim } = document;
-  const pool = poolOf(claim, pools);
+  const pool = poolOf(claim);
   if (pool === undefined) return { kind: 'waits', verdict: noPool(claim) };
   const placement = { ...pool.placement, ...claim.placement };
   const demand: ClaimDemand = {
@@ -50,18 +49,6 @@ export function lookAt(
     kind: 'subject',
     subject: { name: meta.name, meta, claim, placement, demand, group },
   };
-}
-
-/** A claim keeps the pool that it names, also when the pool has shrunk; one that names none has whichever holds it. */
-function poolOf(claim: IpClaim, pools: Iterable<CachedDocument<IpPool>>): IpPool | undefined {
-  for (const pool of pools) {
-    if (!pool.ok) continue;
-    const { object } = pool;
-    if (claim.pool === undefined ? poolHolds(object, claim.address) : claim.pool === object.name) {
-      return object;
-    }
-  }
-  return undefined;
 }
 
 function noPool({ pool, address }: IpClaim): PlacementVerdict {

@@ -14,6 +14,8 @@ export interface Documents {
   readonly pools: readonly Sourced<IpPool>[];
   readonly claims: readonly Sourced<IpClaim>[];
   readonly faults: readonly DocumentFault[];
+  /** pools that are gone, in their last form: addresses of Services outlive them (former-pools.ts) */
+  readonly formerPools?: readonly Sourced<IpPool>[];
   /** the source as a whole could not be read: what is here, if anything, is from before */
   readonly isUnread?: boolean;
 }

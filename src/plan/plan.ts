@@ -6,8 +6,10 @@
 import { formatPrefix, hostPrefix } from 'bgp-ts';
 import { type DesiredState, desired } from '../agent/desired.ts';
 import type { Documents } from '../model/documents.ts';
+import { outlivesPool, withFormerPools } from '../model/former-pools.ts';
 import type { IpPool } from '../model/ip-pool.ts';
 import { ANYCAST_LABEL, isNodeLabel } from '../model/names.ts';
+import { poolHolds } from '../model/pool-addresses.ts';
 import { type PlanNode, planView } from './plan-view.ts';
 
 export interface Plan {
@@ -36,7 +38,9 @@ export interface RouteChange {
   readonly sentence?: string;
 }
 
-export function plan(before: Documents, after: Documents, nodes: readonly PlanNode[]): Plan {
+export function plan(before: Documents, changed: Documents, nodes: readonly PlanNode[]): Plan {
+  // agents go on with the last form of a pool that goes while Services have addresses of it
+  const after = withFormerPools(changed, before);
   return {
     nodes: nodes.map((node) => {
       const now = desired(planView(node, before));
@@ -148,7 +152,23 @@ function notesOf(before: Documents, after: Documents): readonly string[] {
     ({ object }) =>
       `IPClaim ${object.name} is exclusive and on no node: the controller will choose one`,
   );
-  return [...moved, ...waiting];
+  return [...moved, ...waiting, ...outlived(before, after)];
+}
+
+/** addresses of Services that a pool leaves behind: nothing changes for them, and that is not what one would expect */
+function outlived({ pools }: Documents, { claims, pools: after }: Documents): readonly string[] {
+  const then = new Map(after.map(({ object }) => [object.name, object]));
+  return pools.flatMap(({ object: pool }) => {
+    const left = claims.filter(({ object }) => {
+      const kept = then.get(pool.name);
+      const isLeft = kept === undefined || !poolHolds(kept, object.address);
+      const wasIts = object.pool === pool.name && poolHolds(pool, object.address);
+      return isLeft && wasIts && outlivesPool(object);
+    });
+    if (left.length === 0) return [];
+    const which = left.length === 1 ? '1 address' : `${left.length} addresses`;
+    return `IPPool ${pool.name} leaves ${which} of Services behind: they are flagged (InPool) and stay announced until the Services go`;
+  });
 }
 
 function moves(pool: IpPool, was: string | undefined, { claims }: Documents): readonly string[] {

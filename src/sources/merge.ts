@@ -6,6 +6,7 @@
 
 import { type BgpPeer, peerSessionKey } from '../model/bgp-peer.ts';
 import { type Documents, NO_DOCUMENTS, type Sourced } from '../model/documents.ts';
+import { optional } from '../model/optional.ts';
 
 /** A source that has said nothing yet is absent, and has no say. */
 export function mergeDocuments(
@@ -20,6 +21,7 @@ export function mergeDocuments(
     pools: merge(files.pools, api.pools),
     claims: merge(files.claims, api.claims),
     faults: joined(files.faults, api.faults),
+    ...optional('formerPools', api.formerPools),
   };
 }
 

@@ -137,6 +137,38 @@ describe('explain of a cluster', () => {
     expect(text).to.include('announced by 1 of 1 node to 1 of 2 routers');
   });
 
+  it('says of an address that its pool has left behind that it stays, and of one that nobody knows why not', async () => {
+    const gates = (text: string) => text.replaceAll(/\s+/g, ' ');
+    const shrunk = new Scenery();
+    await shrunk.pool({ addresses: ['198.51.100.128/25'] });
+    await shrunk.peers();
+    await shrunk.claim();
+    await shrunk.service([ALLOCATED]);
+    await shrunk.node('node-a');
+    const small = await told(shrunk);
+    expect(small.text).to.include('announced by 1 of 1 node to 2 of 2 routers');
+    const [first] = small.answer.claims;
+    expect(first?.nodes[0]?.gates.find(({ name }) => name === 'allowed')?.sentence).to.equal(
+      'pool public does not hold it any more; it stays until its Services leave it',
+    );
+    const gone = new Scenery();
+    await gone.peers();
+    await gone.claim();
+    await gone.service([ALLOCATED]);
+    await gone.node('node-a');
+    const message = 'IPPool public is gone, and this node has never known it';
+    await gone.node('node-b', { refused: [{ address: ADDRESS, gate: 'allowed', message }] });
+    const { text } = await told(gone);
+    expect(text).to.include('announced by 1 of 2 nodes to 2 of 2 routers');
+    expect(gates(text)).to.include(message);
+    const byHand = new Scenery();
+    await byHand.peers();
+    await byHand.claim({ services: [] });
+    await byHand.node('node-a');
+    const refused = await told(byHand, { kind: 'address', address: address(ADDRESS) });
+    expect(refused.text).to.include('announced by 0 of 1 node');
+  });
+
   it('does not claim to know what an agent that is silent announces', async () => {
     const scene = await shop();
     const silent = condition('AgentAlive', 'False', 'LeaseExpired', 'it does not renew its Lease');

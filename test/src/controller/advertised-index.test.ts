@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { AdvertisedIndex } from '../../../src/controller/advertised-index.ts';
 import type { CachedDocument } from '../../../src/controller/cached-document.ts';
 import type { Cache, CacheEntries } from '../../../src/controller/caches.ts';
+import { LastPools } from '../../../src/controller/last-pools.ts';
 import type { IpClaim } from '../../../src/model/ip-claim.ts';
 import type { IpNode } from '../../../src/model/ip-node.ts';
 import type { Service } from '../../../src/model/service.ts';
@@ -67,10 +68,12 @@ class World {
   readonly pools = new MapCache<CacheEntries['pools']>();
   readonly peers = new MapCache<CacheEntries['peers']>();
   readonly dirty = new Set<string>();
+  /** what is remembered of pools is not worked out from scratch */
+  readonly lastPools = new LastPools();
   #index: AdvertisedIndex | undefined;
 
   get index(): AdvertisedIndex {
-    this.#index ??= new AdvertisedIndex(this, (key) => this.dirty.add(key));
+    this.#index ??= new AdvertisedIndex(this, (key) => this.dirty.add(key), this.lastPools);
     return this.#index;
   }
 
@@ -137,7 +140,7 @@ function follow(steps: readonly ((world: World) => void)[]): void {
     const now = world.conditions();
     const changed = [...now].filter(([key, text]) => before.get(key) !== text);
     for (const [key] of changed) expect([...world.dirty], 'is looked at').to.include(key);
-    const fresh = new AdvertisedIndex(world, () => undefined);
+    const fresh = new AdvertisedIndex(world, () => undefined, world.lastPools);
     expect([...now]).to.deep.equal([...world.conditions(fresh)]);
     before = now;
   }

@@ -38,6 +38,8 @@ const peer = (name: string, spec: object = {}) =>
     ...spec,
   });
 
+const oneLine = (text: string) => text.replaceAll(/\s+/g, ' ');
+
 describe('herald plan', () => {
   it('finds nothing where nothing changes', async () => {
     const { words } = await planned(await shop(), peer('tor-a'));
@@ -64,7 +66,7 @@ describe('herald plan', () => {
     expect(words[0]).to.deep.equal(['node-a', 'restart tor-a']);
   });
 
-  it('tells of routes that look otherwise, and of those that a smaller pool withdraws, and why', async () => {
+  it('tells of routes that look otherwise, and that a pool which shrinks or goes leaves addresses of Services behind', async () => {
     const tagged = {
       addresses: ['198.51.100.0/24'],
       advertisements: [{ communities: ['no-export'] }],
@@ -76,9 +78,25 @@ describe('herald plan', () => {
       `change ${ADDRESS}/32 tor-b`,
     ]);
     const small = document('IPPool', 'public', { addresses: ['198.51.100.128/25'] });
-    const { words, text } = await planned(await shop(), small);
-    expect(words[1]).to.deep.equal([
-      'node-b',
+    const left = 'IPPool public leaves 1 address of Services behind';
+    const shrunk = await planned(await shop(), small);
+    expect(shrunk.words.flat()).to.deep.equal(['node-a', 'node-b']);
+    expect(oneLine(shrunk.text)).to.include(left);
+    const gone = await planned(await shop(), '', ['IPPool/public']);
+    expect(gone.words.flat()).to.deep.equal(['node-a', 'node-b']);
+    expect(oneLine(gone.text)).to.include(left);
+  });
+
+  it('tells of what a smaller pool withdraws from a claim by hand, and why', async () => {
+    const scene = new Scenery();
+    await scene.pool();
+    await scene.peers();
+    await scene.claim({ services: [] });
+    await scene.node('node-a');
+    const small = document('IPPool', 'public', { addresses: ['198.51.100.128/25'] });
+    const { words, text } = await planned(scene, small);
+    expect(words[0]).to.deep.equal([
+      'node-a',
       `withdraw ${ADDRESS}/32 tor-a`,
       `withdraw ${ADDRESS}/32 tor-b`,
     ]);

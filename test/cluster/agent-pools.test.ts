@@ -1,0 +1,147 @@
+/**
+ * Pools that shrink and go under a Service in use (DESIGN 4, decision 0020), by a real controller and agent, judged in BIRD's own table: the route stays, the
+ * claim is flagged, nobody else gets the address, and when the Service goes nothing is left.
+ */
+
+import { expect } from 'chai';
+import { ADVERTISED } from '../../src/controller/advertised.ts';
+import { ANNOTATION } from '../../src/model/names.ts';
+import { IP_CLAIMS, IP_POOLS, inNamespace, SERVICES } from '../../src/sources/kube/resources.ts';
+import { untilValue } from '../support/poll.ts';
+import { poolBody } from './support/agent-documents.ts';
+import { untilIpNode } from './support/agent-run.ts';
+import { at, type Cluster, conditionOf } from './support/cluster.ts';
+import { absentAt, FullRun, PATIENT } from './support/full-run.ts';
+import { skipWithoutCluster } from './support/require-cluster.ts';
+
+const MED = { advertisements: [{ med: 7 }] };
+const SMALL = ['198.51.100.8/30'];
+
+describe('pools that shrink and go under a Service in use', function () {
+  this.timeout(300_000);
+  let world: FullRun;
+  let cluster: Cluster;
+  let namespace = '';
+
+  before(async function () {
+    skipWithoutCluster(this, { bird: true });
+    world = await FullRun.start(['a', 'b', 'late']);
+    cluster = world.cluster;
+    namespace = await cluster.namespace();
+    await world.controller('controller');
+    await Promise.all([world.agent('a'), world.agent('b')]);
+  });
+
+  afterEach(function () {
+    if (this.currentTest?.state === 'failed') process.stderr.write(`${world.logs()}\n`);
+  });
+
+  after(() => world?.stop());
+
+  const service = (name: string) => cluster.api.get(inNamespace(SERVICES, namespace), name);
+  const addressOf = async (name: string) =>
+    String(at(await service(name), 'status', 'loadBalancer', 'ingress', '0', 'ip') ?? '');
+  const ways = async (address: string) =>
+    (await world.bird.routes(`${address}/32`)).map(({ med }) => med ?? 0);
+
+  async function serve(name: string, annotations: Readonly<Record<string, string>> = {}) {
+    await cluster.setEndpoints({ namespace, name }, 1);
+    await cluster.addService({ namespace, name, annotations });
+  }
+
+  async function served(name: string): Promise<string> {
+    await serve(name);
+    return await untilValue(
+      `${name} has an address`,
+      () => addressOf(name),
+      (found) => found !== '',
+      PATIENT,
+    );
+  }
+
+  async function flagged(claim: string, reason: string): Promise<void> {
+    await untilValue(
+      `the claim is flagged ${reason}`,
+      async () => {
+        const found = conditionOf(await cluster.api.get(IP_CLAIMS, claim), 'InPool');
+        return `${at(found, 'status')} ${at(found, 'reason')}`;
+      },
+      (found) => found === `False ${reason}`,
+      PATIENT,
+    );
+  }
+
+  async function advertised(name: string, accept: (words: string) => boolean): Promise<void> {
+    await untilValue(
+      'the condition Advertised',
+      async () => {
+        const found = conditionOf(await service(name), ADVERTISED);
+        return `${at(found, 'reason')}: ${at(found, 'message')}`;
+      },
+      accept,
+      PATIENT,
+    );
+  }
+
+  it('the route never leaves, over a shrink, the end of the pool and a restart; it goes with the Service', async () => {
+    await cluster.applyObjects(poolBody('vips', ['198.51.100.0/30'], MED));
+    const address = await served('web');
+    await world.heldBy(address, 'a b');
+    expect(await ways(address)).to.deep.equal([7, 7]);
+    await advertised('web', (words) => words.includes('advertised by 2 of 2 nodes to 1 of 1 peer'));
+
+    const sampler = world.sample();
+    await cluster.applyObjects(poolBody('vips', SMALL, MED));
+    await flagged(address, 'PoolShrunk');
+    // who asks for it by name does not get it, who asks for none gets another
+    await serve('greedy', { [ANNOTATION.addresses]: address });
+    expect(await served('next')).to.match(/^198\.51\.100\.(8|9|10|11)$/);
+    expect(await ways(address)).to.deep.equal([7, 7]);
+
+    await cluster.api.delete(IP_POOLS, 'vips');
+    // another pool with the address: the agents have heard of both when its first Service is announced
+    await cluster.applyObjects(poolBody('more', ['198.51.100.0/30']));
+    const others = await Promise.all(['x', 'y'].map((name) => served(name)));
+    for (const other of others) {
+      expect(other).to.not.equal(address);
+      await world.heldBy(other, 'a b');
+    }
+    await flagged(address, 'PoolShrunk');
+    expect(await ways(address), 'as its own pool said last').to.deep.equal([7, 7]);
+    expect(await addressOf('greedy')).to.equal('');
+
+    // an agent that has never known the pool refuses it, and says so
+    await world.agent('late');
+    await untilIpNode({ cluster, node: 'late' }, 'it refuses what it cannot know', ({ status }) =>
+      (status.refused ?? []).some(
+        (each) => each.address === address && each.message.includes('has never known it'),
+      ),
+    );
+    await advertised('web', (words) =>
+      words.startsWith('PartlyAdvertised: advertised by 2 of 3 nodes to 1 of 1 peer; node late: '),
+    );
+    const samples = await sampler.stop();
+    expect(absentAt(samples, [address]), 'no path at all').to.deep.equal([]);
+
+    // a restart: the last form is in the saved View
+    await world.agents.get('a')?.kill();
+    await world.heldBy(address, 'b');
+    await world.agent('a');
+    await world.heldBy(address, 'a b');
+    await untilIpNode({ cluster, node: 'a' }, 'it goes by the API again', ({ status }) =>
+      (status.conditions ?? []).some(({ type, status: is }) => type === 'Stale' && is === 'False'),
+    );
+    expect(await ways(address)).to.deep.equal([7, 7]);
+
+    for (const name of ['web', 'greedy', 'next', 'x', 'y']) {
+      await cluster.api.delete(inNamespace(SERVICES, namespace), name);
+    }
+    await world.routed([]);
+    await untilValue(
+      'no claim is left',
+      async () => (await cluster.api.list(IP_CLAIMS)).items.length,
+      (count) => count === 0,
+      PATIENT,
+    );
+  });
+});
