@@ -11,11 +11,13 @@ import type { OwnPod } from '../agent/kube-report/restart-evidence.ts';
 import type { StopKind } from '../agent/kube-report/restart-proof.ts';
 import type { SettingTexts } from '../config/agent-settings.ts';
 import type { Log } from '../log/log.ts';
+import { optional } from '../model/optional.ts';
 import { AgentSource } from '../sources/kube/agent-source.ts';
 import { type ClosableKubeApi, createKubeApi } from '../sources/kube/api-client.ts';
 import type { KubeAccess } from '../sources/kube/kube-access.ts';
 import { pause } from '../sources/kube/pause.ts';
-import { type ApiMeter, MeteredApi } from '../telemetry/metered-api.ts';
+import { MeteredApi } from '../telemetry/metered-api.ts';
+import type { TelemetryHost } from '../telemetry/metrics-base.ts';
 import { accessOf } from './api-access.ts';
 import { UsageError, type World } from './command.ts';
 
@@ -27,8 +29,8 @@ export interface ClusterParts {
   readonly agent: Agent;
   /** of this machine, the same after a restart */
   readonly instance: string;
-  /** counts what is asked of the API */
-  readonly meter?: ApiMeter;
+  /** counts what is asked of the API, and tells what a controller in here has to tell */
+  readonly host?: TelemetryHost;
 }
 
 /** What an agent has of its cluster while it runs. */
@@ -48,7 +50,7 @@ export async function linkCluster(parts: ClusterParts, access: KubeAccess): Prom
   const { version } = world;
   const api = createKubeApi(access, { clock: nodeClock, random: nodeRandom, log, version });
   log.info('kube.server', { access: access.origin }, 'way to the API');
-  const metered = parts.meter === undefined ? api : new MeteredApi(api, parts.meter);
+  const metered = parts.host === undefined ? api : new MeteredApi(api, parts.host.base.meter);
   const shared = { api: metered, clock: nodeClock, random: nodeRandom, log };
   const source = new AgentSource({ ...shared, nodeName, agent });
   const ignoresExcludeLabel = settings.withController === 'true';
@@ -75,7 +77,7 @@ function podOf({ podName }: SettingTexts): { readonly pod?: OwnPod } {
 
 /** Simple mode: one process for a cluster of one node. */
 async function startOwnController(
-  { settings, nodeName, log, world }: ClusterParts,
+  { settings, nodeName, log, world, host }: ClusterParts,
   api: ClosableKubeApi,
 ): Promise<{ stop(): Promise<void> }> {
   const { defaultControllerSettings, startController } = await import('./controller.ts');
@@ -84,9 +86,11 @@ async function startOwnController(
     settings: {
       ...defaultControllerSettings(world),
       maxStale: settings.maxStale,
-      // what there is to see is told by the agent
+      defaultClass: settings.defaultClass,
+      // it is the agent that is asked
       metricsAddress: 'off',
     },
+    ...optional('host', host),
     identity: `${nodeName}_${world.pid}`,
     log,
     version: world.version,

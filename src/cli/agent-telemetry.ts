@@ -7,25 +7,34 @@ import type { ReportHealth } from '../agent/kube-report/kube-report.ts';
 import { agentFacts, agentReadiness } from '../agent/telemetry.ts';
 import type { Log } from '../log/log.ts';
 import { type AgentMetrics, createAgentMetrics } from '../telemetry/agent-metrics.ts';
-import { TelemetryServer } from '../telemetry/http.ts';
+import { type Health, TelemetryServer } from '../telemetry/http.ts';
 import type { ListenAddress } from '../telemetry/listen-address.ts';
-import type { ApiMeter } from '../telemetry/metered-api.ts';
+import {
+  createMetricsBase,
+  type MetricsBase,
+  type TelemetryGuest,
+  type TelemetryHost,
+} from '../telemetry/metrics-base.ts';
 import { processFacts } from './process-facts.ts';
 
-export class AgentTelemetry {
+export class AgentTelemetry implements TelemetryHost {
+  readonly base: MetricsBase;
   readonly #metrics: AgentMetrics;
+  readonly #guests: TelemetryGuest[] = [];
   readonly #address: ListenAddress;
   readonly #log: Log;
   #server: TelemetryServer | undefined;
 
   constructor(address: ListenAddress, { version, log }: { version: string; log: Log }) {
-    this.#metrics = createAgentMetrics(processFacts('agent', version));
+    this.base = createMetricsBase(processFacts('agent', version));
+    this.#metrics = createAgentMetrics(this.base);
     this.#address = address;
     this.#log = log;
   }
 
-  get meter(): ApiMeter {
-    return this.#metrics.meter;
+  /** The controller of simple mode: one process, one page of metrics, one answer to whether it is ready. */
+  join(guest: TelemetryGuest): void {
+    this.#guests.push(guest);
   }
 
   /** the same speaker, and how long each decision took to hand over is told */
@@ -46,9 +55,12 @@ export class AgentTelemetry {
   async start(agent: Agent, health: () => ReportHealth | undefined): Promise<void> {
     this.#metrics.watch(() => agentFacts(agent, health()));
     const server = new TelemetryServer({
-      metrics: () => this.#metrics.text(),
+      metrics: () => {
+        for (const guest of this.#guests) guest.refresh();
+        return this.#metrics.text();
+      },
       live: () => ({ ok: true, lines: [] }),
-      ready: () => agentReadiness(agent, health()),
+      ready: () => together([agentReadiness(agent, health()), ...this.#guests.map(readyOf)]),
     });
     this.#server = server;
     const opened = await server.start(this.#address);
@@ -58,4 +70,12 @@ export class AgentTelemetry {
   async stop(): Promise<void> {
     await this.#server?.stop();
   }
+}
+
+function readyOf(guest: TelemetryGuest): Health {
+  return guest.ready();
+}
+
+function together(all: readonly Health[]): Health {
+  return { ok: all.every(({ ok }) => ok), lines: all.flatMap(({ lines }) => lines) };
 }

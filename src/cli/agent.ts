@@ -100,6 +100,7 @@ export const agentCommand: Command = {
     const nodeName = nodeNameOf(settings, world);
     const level = LOG_LEVELS.find((one) => one === settings.logLevel) ?? 'info';
     const log = createPinoLog({ level, node: nodeName, destination: world.stdout });
+    await checkOwnController(settings, world);
     const access = await earlyAccess(settings, world);
     return await runAgent({
       settings,
@@ -111,6 +112,13 @@ export const agentCommand: Command = {
     });
   },
 };
+
+/** What the environment says to a controller in here is refused at the start, as everything else is. */
+async function checkOwnController(settings: SettingTexts, world: World): Promise<void> {
+  if (settings.withController !== 'true') return;
+  const { defaultControllerSettings } = await import('./controller.ts');
+  defaultControllerSettings(world);
+}
 
 /** An agent of the cluster alone says at once that there is no way to it; beside files it waits for one. */
 async function earlyAccess(settings: SettingTexts, world: World): Promise<KubeAccess | undefined> {
@@ -131,6 +139,11 @@ function nodeNameOf({ nodeName, source }: SettingTexts, { env }: World): string 
 function readUserSettings(args: readonly string[], { env }: World): UserSettings {
   try {
     const settings = readSettings({ args, env, readFile: (path) => readFileSync(path, 'utf8') });
+    if (settings.defaultClass === 'true' && settings.withController !== 'true') {
+      throw new SettingError(
+        '--default-class is for the controller: give it to herald controller, or give --with-controller too',
+      );
+    }
     return { settings, joinCheck: joinCheckOf(settings) };
   } catch (error) {
     if (error instanceof SettingError) throw new UsageError(error.message);
@@ -239,8 +252,8 @@ function startCluster(
     const way = access ?? (await awaitAccess(settings, options));
     if (way === undefined) return undefined;
     const instance = machineMemory(settings, log).instance();
-    const meter = optional('meter', telemetry?.meter);
-    const parts = { settings, nodeName, log, world, agent, instance, ...meter };
+    const host = optional('host', telemetry);
+    const parts = { settings, nodeName, log, world, agent, instance, ...host };
     link = await linkCluster(parts, way);
     return link;
   })();

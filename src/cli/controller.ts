@@ -13,7 +13,7 @@ import {
   electionTimes,
   loopSettings,
 } from '../config/controller-settings.ts';
-import { readTable, SettingError } from '../config/read-settings.ts';
+import { readTable, SettingError, type SettingSources } from '../config/read-settings.ts';
 import { Controller } from '../controller/controller.ts';
 import { LOG_LEVELS, type Log } from '../log/log.ts';
 import { createPinoLog } from '../log/pino-log.ts';
@@ -21,6 +21,7 @@ import type { KubeApi } from '../sources/kube/api.ts';
 import { createKubeApi } from '../sources/kube/api-client.ts';
 import { type Health, TelemetryServer } from '../telemetry/http.ts';
 import { parseListenAddress } from '../telemetry/listen-address.ts';
+import type { TelemetryHost } from '../telemetry/metrics-base.ts';
 import { accessOf } from './api-access.ts';
 import { type Command, UsageError, type World } from './command.ts';
 import { processFacts } from './process-facts.ts';
@@ -79,9 +80,12 @@ export const controllerCommand: Command = {
 };
 
 function readControllerSettings(args: readonly string[], { env }: World): ControllerSettingTexts {
+  return checkedSettings({ args, env, readFile: (path) => readFileSync(path, 'utf8') });
+}
+
+function checkedSettings(sources: SettingSources): ControllerSettingTexts {
   try {
-    const readFile = (path: string) => readFileSync(path, 'utf8');
-    const settings = readTable(CONTROLLER_SETTINGS, { args, env, readFile });
+    const settings = readTable(CONTROLLER_SETTINGS, sources);
     electionTimes(settings);
     return settings;
   } catch (error) {
@@ -97,6 +101,8 @@ export interface ControllerParts {
   readonly identity: string;
   readonly log: Log;
   readonly version: string;
+  /** who tells what there is to tell; absent: itself, on the address of its settings */
+  readonly host?: TelemetryHost;
 }
 
 export interface RunningController {
@@ -106,13 +112,15 @@ export interface RunningController {
 }
 
 export async function startController(parts: ControllerParts): Promise<RunningController> {
-  const { settings, log, version } = parts;
+  const { settings, log, version, host } = parts;
   // a sub-command that only prints its help need not load it
   const { ControllerMetrics } = await import('../telemetry/controller-metrics.ts');
   const { MeteredApi } = await import('../telemetry/metered-api.ts');
-  const metrics = new ControllerMetrics(processFacts('controller', version));
+  const { createMetricsBase } = await import('../telemetry/metrics-base.ts');
+  const base = host?.base ?? createMetricsBase(processFacts('controller', version));
+  const metrics = new ControllerMetrics(base);
   const controller = new Controller({
-    api: new MeteredApi(parts.api, metrics.meter),
+    api: new MeteredApi(parts.api, base.meter),
     clock: nodeClock,
     random: nodeRandom,
     log,
@@ -123,6 +131,7 @@ export async function startController(parts: ControllerParts): Promise<RunningCo
     counters: metrics.counters,
   });
   metrics.watch(() => controller.facts());
+  host?.join({ refresh: () => metrics.refresh(), ready: () => asGuest(readiness(controller)) });
   const telemetry = new TelemetryServer({
     metrics: () => metrics.text(),
     live: () => ({ ok: true, lines: [] }),
@@ -144,7 +153,7 @@ export async function startController(parts: ControllerParts): Promise<RunningCo
 /** The settings of a controller inside another process: those of the environment, and the defaults. */
 export function defaultControllerSettings({ env }: Pick<World, 'env'>): ControllerSettingTexts {
   const { HERALD_CONFIG: _, ...own } = env;
-  return readTable(CONTROLLER_SETTINGS, { args: [], env: own, readFile: () => '' });
+  return checkedSettings({ args: [], env: own, readFile: () => '' });
 }
 
 /** A standby is ready: it could lead this moment. */
@@ -152,4 +161,9 @@ function readiness(controller: Controller): Health {
   const { unsynced, isLeading } = controller;
   if (unsynced.length === 0) return { ok: true, lines: [isLeading ? 'leading' : 'standby'] };
   return { ok: false, lines: [`not listed yet: ${unsynced.join(', ')}`] };
+}
+
+/** beside the lines of its host each says whose it is */
+function asGuest({ ok, lines }: Health): Health {
+  return { ok, lines: lines.map((line) => `controller: ${line}`) };
 }

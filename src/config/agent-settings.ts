@@ -52,6 +52,11 @@ export const SETTINGS = {
     'false',
     'be the controller too, for a cluster of one node (simple mode)',
   ),
+  defaultClass: yesNo(
+    'default-class',
+    'false',
+    'in simple mode: also take Services of type LoadBalancer that name no loadBalancerClass',
+  ),
   nodeLabels: row(
     'node-labels',
     'K=V,…',

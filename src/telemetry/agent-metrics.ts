@@ -6,9 +6,7 @@
 import type { PeerStatus } from 'bgp-ts';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { GATE_NAMES, type GateName } from '../agent/gate.ts';
-import { createApiMeter } from './api-metrics.ts';
-import type { ApiMeter } from './metered-api.ts';
-import { createRegistry, type ProcessFacts } from './process-metrics.ts';
+import type { MetricsBase } from './metrics-base.ts';
 
 /** What an agent has to tell at one moment. */
 export interface AgentFacts {
@@ -25,7 +23,6 @@ export interface AgentFacts {
 }
 
 export interface AgentMetrics {
-  readonly meter: ApiMeter;
   /** what was decided has been handed to the sessions, and that took so long */
   applied(seconds: number): void;
   /** gives the gauges something to read; before, they are not there */
@@ -40,9 +37,7 @@ const APPLY_BUCKETS = [0.001, 0.005, 0.02, 0.05, 0.1, 0.5, 2];
 
 type Setter = (facts: AgentFacts) => void;
 
-export function createAgentMetrics(process: ProcessFacts): AgentMetrics {
-  const registry = createRegistry(process);
-  const meter = createApiMeter(registry);
+export function createAgentMetrics({ registry }: MetricsBase): AgentMetrics {
   const apply = new Histogram({
     name: 'herald_apply_seconds',
     help: 'How long it took to hand a decision to the sessions.',
@@ -52,7 +47,6 @@ export function createAgentMetrics(process: ProcessFacts): AgentMetrics {
   const setters = [...sessionMetrics(registry), ...nodeMetrics(registry)];
   let facts: (() => AgentFacts) | undefined;
   return {
-    meter,
     applied: (seconds) => apply.observe(seconds),
     watch: (from) => {
       facts = from;

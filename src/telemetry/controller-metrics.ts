@@ -6,23 +6,19 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { ControllerCounters } from '../controller/counters.ts';
 import { CLAIM_PHASES, type ControllerFacts, NODE_STATES } from '../controller/facts.ts';
-import { createApiMeter } from './api-metrics.ts';
-import type { ApiMeter } from './metered-api.ts';
-import { createRegistry, type ProcessFacts } from './process-metrics.ts';
+import type { MetricsBase } from './metrics-base.ts';
 
 export class ControllerMetrics {
   readonly counters: ControllerCounters;
-  readonly meter: ApiMeter;
   readonly #registry: Registry;
   readonly #gauges: readonly ((facts: ControllerFacts) => void)[];
   readonly #queues = new Map<string, () => number>();
   #facts: (() => ControllerFacts) | undefined;
 
-  constructor(process: ProcessFacts) {
-    this.#registry = createRegistry(process);
+  constructor({ registry }: MetricsBase) {
+    this.#registry = registry;
     const pooled = new PooledCounters(this.#registry);
     this.counters = countersOf(this.#registry, pooled, this.#queues);
-    this.meter = createApiMeter(this.#registry);
     this.#gauges = [
       (facts) => pooled.follow(facts.pools.map(({ name }) => name)),
       ...poolGauges(this.#registry),
@@ -37,10 +33,14 @@ export class ControllerMetrics {
     this.#facts = facts;
   }
 
-  async text(): Promise<{ readonly contentType: string; readonly text: string }> {
-    // one look at the caches per scrape, not one per gauge
+  /** One look at the caches per scrape, not one per gauge. */
+  refresh(): void {
     const facts = this.#facts?.();
     if (facts !== undefined) for (const set of this.#gauges) set(facts);
+  }
+
+  async text(): Promise<{ readonly contentType: string; readonly text: string }> {
+    this.refresh();
     return { contentType: this.#registry.contentType, text: await this.#registry.metrics() };
   }
 }

@@ -180,6 +180,41 @@ describe('shapes of a cluster', function () {
     expect(blames).to.deep.equal([]);
   });
 
+  it('simple mode: one page tells of agent and controller, and Services without a class are taken where it is told to', async () => {
+    await cluster.applyKustomization(join(DEPLOY, 'overlays/simple'));
+    const bird = await router();
+    await cluster.addNode('a');
+    await cluster.applyObjects(
+      loopbackPeer('bird', bird, ['a']),
+      poolBody('p', ['198.51.100.0/24']),
+    );
+    const kubeconfig = await cluster.serviceAccountKubeconfig(NAMESPACE, 'herald', {
+      boundToNode: 'a',
+    });
+    const { url } = await agent('a', kubeconfig, ['--with-controller', '--default-class']);
+    const namespace = await cluster.namespace();
+    await cluster.setEndpoints({ namespace, name: 'web' }, 1);
+    const spec = { loadBalancerClass: undefined };
+    await cluster.addService({ namespace, name: 'web', spec });
+    await until(bird, '198.51.100.0/32', ['127.0.1.1']);
+    const page = async (path: string) => await (await fetch(`${url}${path}`)).text();
+    expect((await page('/readyz')).split('\n')).to.include.members([
+      'ok',
+      'sessions: 1 of 1 up',
+      'controller: leading',
+    ]);
+    const metrics = await untilValue(
+      'the numbers of both',
+      () => page('/metrics'),
+      (text) => text.includes('herald_allocations_total{pool="p"} 1'),
+      PATIENT,
+    );
+    expect(metrics).to.match(/^herald_controller_leader 1$/m);
+    expect(metrics).to.match(/^herald_bgp_session_up\{peer="bird"\} 1$/m);
+    expect(metrics).to.match(/^herald_api_requests_total\{verb="patch",resource="ipnodes"/m);
+    expect(metrics).to.match(/^herald_api_requests_total\{verb="create",resource="ipclaims"/m);
+  });
+
   it('two racks: each node peers with its own router by label, and the one above has a way by each rack (C31)', async () => {
     await cluster.applyKustomization(join(DEPLOY, 'base'));
     const core = await router({ asn: 65_000 });

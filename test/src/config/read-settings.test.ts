@@ -12,6 +12,7 @@ const VALUES = {
   apiServer: ['https://f', 'https://e:6443', 'https://a,https://b'],
   kubeProxyCheck: ['none', 'http://127.0.0.1:1/healthz', 'http://[::1]:2/healthz'],
   withController: ['true', 'false', 'true'],
+  defaultClass: ['true', 'false', 'true'],
   nodeName: ['f', 'e', 'a'],
   nodeLabels: ['k=f', 'k=e', 'k=a'],
   asn: ['64513', '64514', '64515'],

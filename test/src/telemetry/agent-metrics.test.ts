@@ -1,6 +1,8 @@
 import type { PeerStatus } from 'bgp-ts';
 import { expect } from 'chai';
 import { type AgentFacts, createAgentMetrics } from '../../../src/telemetry/agent-metrics.ts';
+import { ControllerMetrics } from '../../../src/telemetry/controller-metrics.ts';
+import { createMetricsBase } from '../../../src/telemetry/metrics-base.ts';
 
 const COUNTERS: PeerStatus['counters'] = {
   establishedCount: 2,
@@ -42,16 +44,18 @@ const FACTS: AgentFacts = {
 };
 
 function scraped() {
-  const metrics = createAgentMetrics({
+  const base = createMetricsBase({
     version: '0.1.0',
     role: 'agent',
     startedMs: 0,
     cpuSeconds: () => 1,
     residentBytes: () => 1,
   });
+  const metrics = createAgentMetrics(base);
   let facts = FACTS;
   metrics.watch(() => facts);
   return {
+    base,
     metrics,
     set: (over: Partial<AgentFacts>) => {
       facts = { ...facts, ...over };
@@ -111,8 +115,8 @@ describe('the metrics of an agent', () => {
 
   it('count requests to the API, ends of watches and how long decisions take', async () => {
     const bench = scraped();
-    bench.metrics.meter.call('patch', 'ipnodes', '200');
-    bench.metrics.meter.watchEnded('ipclaims', 'closed');
+    bench.base.meter.call('patch', 'ipnodes', '200');
+    bench.base.meter.watchEnded('ipclaims', 'closed');
     bench.metrics.applied(0.003);
     const lines = await bench.lines();
     expect(lines).to.include.members([
@@ -124,13 +128,27 @@ describe('the metrics of an agent', () => {
   });
 
   it('have no gauges before there is an agent to look at', async () => {
-    const metrics = createAgentMetrics({
-      version: '0',
-      role: 'agent',
-      startedMs: 0,
-      cpuSeconds: () => 0,
-      residentBytes: () => 0,
-    });
+    const metrics = createAgentMetrics(
+      createMetricsBase({
+        version: '0',
+        role: 'agent',
+        startedMs: 0,
+        cpuSeconds: () => 0,
+        residentBytes: () => 0,
+      }),
+    );
     expect((await metrics.text()).text).to.not.match(/^herald_bgp_session_up\{/m);
+  });
+
+  it('stand on one page with those of a controller in the same process', async () => {
+    const bench = scraped();
+    const controller = new ControllerMetrics(bench.base);
+    controller.counters.allocated('p');
+    const text = (await bench.lines()).join('\n');
+    expect(text).to.include('herald_allocations_total{pool="p"} 1');
+    expect(text).to.include('herald_joined 1');
+    for (const name of ['herald_build_info', 'process_cpu_seconds_total']) {
+      expect(text.split(`# TYPE ${name} `), name).to.have.length(2);
+    }
   });
 });

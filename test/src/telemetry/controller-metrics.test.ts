@@ -4,6 +4,7 @@ import { ApiError, ApiUnreachable } from '../../../src/sources/kube/api.ts';
 import { IP_POOLS } from '../../../src/sources/kube/resources.ts';
 import { ControllerMetrics } from '../../../src/telemetry/controller-metrics.ts';
 import { MeteredApi } from '../../../src/telemetry/metered-api.ts';
+import { createMetricsBase } from '../../../src/telemetry/metrics-base.ts';
 import { MemoryKubeApi } from '../../support/memory-kube-api.ts';
 
 const FACTS: ControllerFacts = {
@@ -18,19 +19,20 @@ const FACTS: ControllerFacts = {
 };
 
 function underTest(facts: () => ControllerFacts = () => FACTS) {
-  const metrics = new ControllerMetrics({
+  const base = createMetricsBase({
     version: '1.2.3',
     role: 'controller',
     startedMs: 5000,
     cpuSeconds: () => 1.5,
     residentBytes: () => 42,
   });
+  const metrics = new ControllerMetrics(base);
   metrics.watch(facts);
   const lines = async () => {
     const { text } = await metrics.text();
     return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   };
-  return { metrics, lines };
+  return { base, metrics, lines };
 }
 
 describe('metrics of the controller', () => {
@@ -82,9 +84,9 @@ describe('metrics of the controller', () => {
   });
 
   it('count requests by verb, resource and how they ended', async () => {
-    const { metrics, lines } = underTest();
+    const { base, lines } = underTest();
     const memory = new MemoryKubeApi();
-    const api = new MeteredApi(memory, metrics.meter);
+    const api = new MeteredApi(memory, base.meter);
     await api.create(IP_POOLS, { metadata: { name: 'a' } });
     await api.list(IP_POOLS);
     await api.get(IP_POOLS, 'b').catch(() => undefined);
@@ -103,9 +105,9 @@ describe('metrics of the controller', () => {
   });
 
   it('count watches that end, not those that we end', async () => {
-    const { metrics, lines } = underTest();
+    const { base, lines } = underTest();
     const memory = new MemoryKubeApi();
-    const api = new MeteredApi(memory, metrics.meter);
+    const api = new MeteredApi(memory, base.meter);
     const watch = (signal: AbortSignal) =>
       api.watch(IP_POOLS, {
         resourceVersion: String(memory.version),

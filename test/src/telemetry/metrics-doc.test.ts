@@ -7,6 +7,7 @@ import type { ControllerFacts } from '../../../src/controller/facts.ts';
 import { type AgentFacts, createAgentMetrics } from '../../../src/telemetry/agent-metrics.ts';
 import { ControllerMetrics } from '../../../src/telemetry/controller-metrics.ts';
 import type { ApiMeter } from '../../../src/telemetry/metered-api.ts';
+import { createMetricsBase } from '../../../src/telemetry/metrics-base.ts';
 
 const process = {
   version: '',
@@ -66,8 +67,9 @@ function ask(meter: ApiMeter): void {
 
 const METRICS = {
   controller: () => {
-    const metrics = new ControllerMetrics({ ...process, role: 'controller' });
-    ask(metrics.meter);
+    const base = createMetricsBase({ ...process, role: 'controller' });
+    const metrics = new ControllerMetrics(base);
+    ask(base.meter);
     metrics.watch(() => CONTROLLER);
     metrics.counters.refused('PoolExhausted');
     metrics.counters.conflict('service');
@@ -75,8 +77,9 @@ const METRICS = {
     return metrics;
   },
   agent: () => {
-    const metrics = createAgentMetrics({ ...process, role: 'agent' });
-    ask(metrics.meter);
+    const base = createMetricsBase({ ...process, role: 'agent' });
+    const metrics = createAgentMetrics(base);
+    ask(base.meter);
     metrics.watch(() => AGENT);
     metrics.applied(0.01);
     return metrics;
