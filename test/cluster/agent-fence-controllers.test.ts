@@ -1,0 +1,151 @@
+/**
+ * H1 as a whole: a node that holds exclusive addresses, of both families, loses the API, and real controllers take them from it by its Lease. Its agent cannot hear of
+ * it and is still heard by the router, whose table is sampled all the while: never two paths of equal preference, never none. agent-fence.test.ts
+ * has the agent's half alone, with every step of the controller played by hand.
+ */
+
+import { expect } from 'chai';
+import { IP_CLAIMS, inNamespace, SERVICES } from '../../src/sources/kube/resources.ts';
+import { nowMs } from '../standalone/support/monotonic.ts';
+import { untilValue } from '../support/poll.ts';
+import { EXCLUSIVE_POOL, poolBody } from './support/agent-documents.ts';
+import { agentKubeconfig, startAgent, untilIpNode } from './support/agent-run.ts';
+import { at, type Cluster } from './support/cluster.ts';
+import { absentAt, equalAt, FullRun, PATIENT } from './support/full-run.ts';
+import { loopbackPeer } from './support/loopback.ts';
+import { type FailingProxy, startProxy } from './support/proxy.ts';
+import { skipWithoutCluster } from './support/require-cluster.ts';
+
+const ALL = ['a', 'b', 'c'];
+const BOTH = { ipFamilies: ['IPv4', 'IPv6'], ipFamilyPolicy: 'RequireDualStack' };
+/** DESIGN 4: the holder steps down 12 s after its last renewal, and is given up 15 s after the last that the controller has seen */
+const FENCE_MS = 12_000;
+const REASSIGN_MS = 15_000;
+const RENEW_MS = 5500;
+const LATER = { timeoutMs: 90_000 };
+
+describe('a holder of exclusive addresses that loses the API, with real controllers', function () {
+  this.timeout(300_000);
+  let world: FullRun;
+  let cluster: Cluster;
+  let proxy: FailingProxy;
+  let namespace = '';
+
+  before(async function () {
+    skipWithoutCluster(this, { bird: true });
+    world = await FullRun.start(ALL);
+    cluster = world.cluster;
+    proxy = await startProxy(cluster);
+    namespace = await cluster.namespace();
+    await cluster.applyObjects(
+      loopbackPeer('bird', world.bird, ALL, { nextHop: { ipv6: '2001:db8:ff::1' } }),
+      poolBody('four', ['198.51.100.0/28'], EXCLUSIVE_POOL),
+      poolBody('six', ['2001:db8:7::/120'], EXCLUSIVE_POOL),
+    );
+    await Promise.all(['one', 'two'].map((name) => world.controller(name)));
+  });
+
+  afterEach(function () {
+    if (this.currentTest?.state === 'failed') process.stderr.write(`${world.logs()}\n`);
+  });
+
+  after(async () => {
+    await proxy?.stop();
+    await world?.stop();
+  });
+
+  /** `a4 b1`: who announces it, and how long its AS path is */
+  const table = async (address: string) =>
+    ((await world.paths()).get(address) ?? [])
+      .map(({ node, length }) => `${node}${length}`)
+      .sort()
+      .join(' ');
+
+  async function shows(
+    addresses: readonly string[],
+    what: string,
+    accept: (found: string) => boolean,
+  ): Promise<number> {
+    for (const address of addresses) {
+      await untilValue(`${address}: ${what}`, () => table(address), accept, {
+        ...LATER,
+        everyMs: 20,
+      });
+    }
+    return nowMs();
+  }
+
+  async function passed(ms: number): Promise<void> {
+    const startedMs = nowMs();
+    await untilValue(
+      `${ms} ms`,
+      () => nowMs() - startedMs,
+      (now) => now > ms,
+      { timeoutMs: ms * 2 },
+    );
+  }
+
+  async function holdByA(): Promise<readonly string[]> {
+    const kubeconfig = proxy.kubeconfig(await agentKubeconfig(cluster, 'a'));
+    world.agents.set('a', await startAgent({ cluster, node: 'a', kubeconfig }));
+    await cluster.setEndpoints({ namespace, name: 'web' }, 1);
+    await cluster.addService({ namespace, name: 'web', spec: BOTH });
+    const addresses = await untilValue(
+      'the Service has both addresses',
+      async () => {
+        const service = await cluster.api.get(inNamespace(SERVICES, namespace), 'web');
+        const ingress = at(service, 'status', 'loadBalancer', 'ingress');
+        return Array.isArray(ingress) ? ingress.map((each) => String(at(each, 'ip'))) : [];
+      },
+      (found) => found.length === 2,
+      PATIENT,
+    );
+    await shows(addresses, 'a holds it', (found) => found === 'a1');
+    return addresses;
+  }
+
+  it('steps down, is given up, and leaves when it hears of it: never two paths of equal preference, never none', async () => {
+    const addresses = await holdByA();
+    await Promise.all(['b', 'c'].map((node) => world.agent(node)));
+    for (const node of ['b', 'c']) {
+      await untilIpNode(
+        { cluster, node },
+        'joined, with a session',
+        ({ status }) =>
+          status.joined?.open === true &&
+          status.sessions?.some(({ state }) => state === 'Established') === true,
+      );
+    }
+    // until the controllers have seen each of them renew twice; and a holds what it has
+    await passed(3 * RENEW_MS);
+    await shows(addresses, 'a holds it still', (found) => found === 'a1');
+
+    const sampler = world.sample();
+    const cutMs = nowMs();
+    await proxy.refuse();
+    const downMs = await shows(addresses, 'a has stepped down', (found) => found.includes('a4'));
+    expect(downMs - cutMs, 'ms until it stepped down').to.be.within(
+      FENCE_MS - RENEW_MS - 500,
+      FENCE_MS + 3000,
+    );
+    const movedMs = await shows(addresses, 'another holds it, a cannot know', (found) =>
+      /^a4 [bc]1$/.test(found),
+    );
+    expect(movedMs - cutMs, 'ms until it was given up').to.be.above(REASSIGN_MS - RENEW_MS - 500);
+    // a while of that state: nothing but the API can change it
+    await passed(5000);
+    await shows(addresses, 'both are there', (found) => /^a4 [bc]1$/.test(found));
+
+    await proxy.accept();
+    await shows(addresses, 'a has heard of it and left', (found) => /^[bc]1$/.test(found));
+    // it is alive again, and what others have stays with them
+    await passed(3 * RENEW_MS);
+    await shows(addresses, 'and it stays there', (found) => /^[bc]1$/.test(found));
+    const samples = await sampler.stop();
+    expect(samples.length, 'looks at the table').to.be.above(200);
+    expect(equalAt(samples), 'two paths of equal preference').to.deep.equal([]);
+    expect(absentAt(samples, addresses), 'no path at all').to.deep.equal([]);
+    const { items } = await cluster.api.list(IP_CLAIMS);
+    expect(items.map((claim) => String(at(claim, 'spec', 'node'))).join()).to.match(/^[bc],[bc]$/);
+  });
+});
