@@ -5,6 +5,7 @@
  * curl. `--down` ends it and removes its files. Starting what runs already says where it is.
  */
 
+import { spawnSync } from 'node:child_process';
 import { lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -17,6 +18,7 @@ import { ensureKubectl } from './kubernetes/kubectl.ts';
 import { kubernetesVersion } from './kubernetes/version.ts';
 
 const NODES = ['worker-1', 'worker-2', 'worker-3'];
+const DEPLOY = join(import.meta.dirname, '../deploy');
 const GONE_WITHIN_MS = 10_000;
 
 interface Started {
@@ -47,6 +49,12 @@ async function main(args: readonly string[]): Promise<number> {
   }
   const folder = stateFolder();
   if (options.kind === 'down') return await down(folder);
+  const missing = ['etcd', 'openssl'].filter((program) => !isInstalled(program));
+  if (missing.length > 0) {
+    const remedy = 'tools/setup.sh --packages installs it, as root';
+    process.stderr.write(`cluster: ${missing.join(' and ')} cannot be found; ${remedy}.\n`);
+    return 1;
+  }
   const added = await ensureKubectl((line) => say(`  ${line}`));
   if (added !== undefined)
     say(`There is no kubectl on your PATH; one was built:\n\n  export PATH="$PATH:${added}"\n`);
@@ -70,6 +78,10 @@ function goOn(state: State, { servers, proxy }: ClusterWish, folder: string): nu
   return 0;
 }
 
+function isInstalled(program: string): boolean {
+  return spawnSync('sh', ['-c', 'command -v "$0"', program]).status === 0;
+}
+
 /** One per user, under a folder that goes with the session where there is one. */
 function stateFolder(): string {
   const { XDG_RUNTIME_DIR: runtime = '' } = process.env;
@@ -91,6 +103,7 @@ async function up(folder: string, { servers = 1, proxy }: ClusterWish): Promise<
     const state = stateOf(cluster, [cluster.kubeconfig, ...others]);
     writeState(folder, state);
     say(`  they answer after ${seconds()} s`);
+    await applyAsPeople(cluster);
     await cluster.installCrds();
     say(`  Herald's kinds are served after ${seconds()} s`);
     for (const name of NODES) await cluster.addNode(name);
@@ -107,6 +120,12 @@ async function up(folder: string, { servers = 1, proxy }: ClusterWish): Promise<
   } finally {
     clearInterval(timer);
   }
+}
+
+/** By kubectl, so that the `kubectl apply -k deploy/base` of whoever uses it finds what it expects and warns of nothing. */
+async function applyAsPeople(cluster: Cluster): Promise<void> {
+  await cluster.kubectl(['apply', '-f', join(DEPLOY, 'base/namespace.yaml')]);
+  await cluster.kubectl(['apply', '-k', join(DEPLOY, 'crds')]);
 }
 
 /** Ours alone, since keys are kept in it: a folder that another user put there is refused. */

@@ -1,6 +1,14 @@
 /** `make cluster` as a person uses it: up, used, up again, down, down again. */
 
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -63,6 +71,11 @@ describe('make cluster', () => {
     expect(await kubectl('get', 'ippools,ipclaims,ipnodes,bgppeers', '-o', 'name')).to.equal('');
 
     expect(await kubectl('get', 'ns', 'herald-system', '-o', 'name')).to.match(/herald-system/);
+    const base = join(import.meta.dirname, '../../deploy/base');
+    const applied = await run('kubectl', ['apply', '-k', base], {
+      env: { KUBECONFIG: kubeconfig },
+    });
+    expect(applied.stderr, 'no warning').to.equal('');
 
     const again = await cluster();
     expect(again.stdout).to.match(/runs already/);
@@ -126,6 +139,23 @@ describe('make cluster', () => {
     const { status, stdout } = await cluster('--down');
     expect(status).to.equal(0);
     expect(stdout).to.match(/No cluster runs/);
+  });
+
+  it('says what is missing, before it starts anything', async () => {
+    const tools = join(runtime, 'bin');
+    mkdirSync(tools);
+    for (const tool of ['sh', 'kubectl', 'openssl']) {
+      const { stdout } = await run('sh', ['-c', `command -v ${tool}`]);
+      symlinkSync(stdout.trim(), join(tools, tool));
+    }
+    const { status, stdout, stderr } = await run(process.execPath, [...process.execArgv, program], {
+      env: { ...env, PATH: tools },
+      anyStatus: true,
+    });
+    expect(stderr).to.equal(
+      'cluster: etcd cannot be found; tools/setup.sh --packages installs it, as root.\n',
+    );
+    expect([status, stdout]).to.deep.equal([1, '']);
   });
 
   it('refuses a place that is not its own, and words that it does not know', async () => {
