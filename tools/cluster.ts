@@ -9,24 +9,16 @@ import { spawnSync } from 'node:child_process';
 import { lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { type Cluster, startCluster } from '../test/cluster/support/cluster.ts';
 import { field, items, optionalNumber, parseJson, text } from '../test/interop/routers/json.ts';
 import { CLUSTER_HELP, type ClusterWish, readClusterOptions } from './cluster/options.ts';
+import { endAll, isAlive, processesIn, processOf, type Started } from './cluster/processes.ts';
 import { PROXY_KUBECONFIG, PROXY_SOCKET, startLastingProxy } from './cluster/proxy-files.ts';
 import { ensureKubectl } from './kubernetes/kubectl.ts';
 import { kubernetesVersion } from './kubernetes/version.ts';
 
 const NODES = ['worker-1', 'worker-2', 'worker-3'];
 const DEPLOY = join(import.meta.dirname, '../deploy');
-const GONE_WITHIN_MS = 10_000;
-
-interface Started {
-  readonly name: string;
-  readonly pid: number;
-  /** of the process, so that a pid that was given away again is not taken for ours */
-  readonly startTicks: string;
-}
 
 interface State {
   /** of each server */
@@ -60,8 +52,8 @@ async function main(args: readonly string[]): Promise<number> {
     say(`There is no kubectl on your PATH; one was built:\n\n  export PATH="$PATH:${added}"\n`);
   const state = readState(folder);
   if (state?.processes.every(isAlive) === true) return goOn(state, options, folder);
-  // what a reboot or a crash left is of no use
-  await end(state);
+  // what a reboot, a crash or a start that was broken off left is of no use
+  await endAll(processesIn(folder));
   await up(folder, options);
   return 0;
 }
@@ -170,28 +162,15 @@ function tellProxy(socket: string, direct: string): void {
 }
 
 async function down(folder: string): Promise<number> {
-  const state = readState(folder);
-  await end(state);
-  if (state === undefined) {
+  const left = processesIn(folder);
+  if (left.length === 0 && readState(folder) === undefined) {
     say(`No cluster runs (nothing in ${folder}).`);
     return 0;
   }
+  await endAll(left);
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   say('The cluster is gone.');
   return 0;
-}
-
-async function end(state: State | undefined): Promise<void> {
-  const alive = state?.processes.filter(isAlive) ?? [];
-  for (const { pid } of alive) process.kill(pid, 'SIGKILL');
-  const started = performance.now();
-  while (alive.some(isAlive)) {
-    if (performance.now() - started > GONE_WITHIN_MS) {
-      const names = alive.filter(isAlive).map(({ name, pid }) => `${name} (${pid})`);
-      throw new Error(`${names.join(', ')} cannot be ended.`);
-    }
-    await delay(20);
-  }
 }
 
 const stateFile = (folder: string): string => join(folder, 'state.json');
@@ -203,12 +182,6 @@ function stateOf({ etcd, servers }: Cluster, kubeconfigs: readonly string[]): St
   ];
   return { kubeconfigs, hasProxy: false, processes };
 }
-
-const processOf = (name: string, pid: number): Started => ({
-  name,
-  pid,
-  startTicks: startTicks(pid) ?? '',
-});
 
 function writeState(folder: string, state: State): void {
   writeFileSync(stateFile(folder), JSON.stringify(state));
@@ -224,21 +197,6 @@ function readState(folder: string): State | undefined {
     }));
     const kubeconfigs = items(field(state, 'kubeconfigs')).map(text);
     return { kubeconfigs, hasProxy: field(state, 'hasProxy') === true, processes };
-  } catch {
-    return undefined;
-  }
-}
-
-function isAlive({ pid, startTicks: then }: Started): boolean {
-  return pid > 0 && then !== '' && startTicks(pid) === then;
-}
-
-/** When a process began, in clock ticks since boot; undefined when there is none, or only what its parent has not yet taken notice of. */
-function startTicks(pid: number): string | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' ? undefined : fields[19];
   } catch {
     return undefined;
   }

@@ -12,7 +12,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { run } from '../support/process.ts';
+import { isAlive as isAliveStill, processesIn } from '../../tools/cluster/processes.ts';
+import { done, notYet, until } from '../support/poll.ts';
+import { Running, run } from '../support/process.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
 
 const program = join(import.meta.dirname, '../../tools/cluster.ts');
@@ -139,6 +141,27 @@ describe('make cluster', () => {
     const { status, stdout } = await cluster('--down');
     expect(status).to.equal(0);
     expect(stdout).to.match(/No cluster runs/);
+  });
+
+  it('ends what a start left that was broken off', async () => {
+    const start = new Running(
+      [process.execPath, ...process.execArgv, program],
+      join(runtime, 'log'),
+      {
+        env,
+      },
+    );
+    const serves = () => existsSync(join(folder, 'kube-apiserver-0.log'));
+    await until('a server runs', () => (serves() ? done(true) : notYet('not yet')), {
+      timeoutMs: 60_000,
+    });
+    await start.kill();
+    const left = processesIn(folder);
+    expect(left.map(({ name }) => name).toSorted()).to.deep.equal(['etcd', 'kube-apiserver']);
+    const down = await cluster('--down');
+    expect(down.stdout).to.match(/is gone/);
+    expect(left.filter(isAliveStill)).to.deep.equal([]);
+    expect(existsSync(folder)).to.equal(false);
   });
 
   it('says what is missing, before it starts anything', async () => {
