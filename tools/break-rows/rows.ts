@@ -117,9 +117,8 @@ export const BROKEN_ROWS: readonly BrokenRow[] = [
   {
     row: 'C20',
     file: 'src/allocator/decide-service.ts',
-    line: '      (claim) => isSatisfied || !isStanding(claim, service) || !includes(told, claim.address),',
-    broken:
-      '      (claim) => isSatisfied || includes([...granted, ...told, claim.address], claim.address),',
+    line: '        isSatisfied || entryOf(claim, service) === undefined || !includes(told, claim.address),',
+    broken: '        isSatisfied || includes([...granted, ...told, claim.address], claim.address),',
     test: `${ALLOCATOR}/decide-service.test.ts`,
     title:
       'takes the new before it gives up the old, and keeps the old while the new cannot be had',
