@@ -288,6 +288,10 @@ describe('the fence of an exclusive holder, on a real API server and BIRD', func
   });
 
   it('tells the level of a move within a second, to the controller and to the router', async () => {
+    // it began one step down, behind its fence, and says so until it has told of the step up
+    await untilIpNode({ cluster, node: 'a' }, 'level 0', ({ status }) =>
+      (status.levels ?? []).some(({ address, level }) => address === VIP && level === 0),
+    );
     await place('a', { a: '1' });
     const movedMs = nowMs();
     await untilIpNode({ cluster, node: 'a' }, 'level 1', ({ status }) =>

@@ -155,7 +155,9 @@ export class IpNodeWriter {
   #waitingFor(urgency: Urgency): { readonly sinceMs: number; readonly draw: number } {
     const { clock, random } = this.#options;
     const waiting = this.#waiting;
-    if (waiting !== undefined && !isMoreUrgent(urgency, waiting.urgency)) return waiting;
+    // a move is between two nodes, and goes as soon as it may
+    const isNew = urgency !== 'move' && isMoreUrgent(urgency, waiting?.urgency ?? 'none');
+    if (waiting !== undefined && !isNew) return waiting;
     this.#waiting = { urgency, sinceMs: clock.now() - GATHER_MS, draw: random.next() };
     return this.#waiting;
   }
