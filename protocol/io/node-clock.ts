@@ -14,7 +14,7 @@ class NodeTimer implements Timer {
   readonly #dueMs: number;
   readonly #callback: () => void;
   #handle: NodeJS.Timeout | undefined;
-  #soon: NodeJS.Immediate | undefined;
+  readonly #soon: NodeJS.Immediate | undefined;
 
   constructor(delayMs: number, callback: () => void) {
     this.#dueMs = performance.now() + delayMs;
