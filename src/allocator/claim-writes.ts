@@ -96,6 +96,8 @@ export interface ClaimUpdate {
   readonly claim: ClaimRecord;
   readonly service: Service;
   readonly shareKey?: string;
+  /** the pool that it names is gone, and this one has its address */
+  readonly heir?: IpPool | undefined;
   readonly reachOf: (key: string) => Reach;
 }
 
@@ -104,6 +106,7 @@ export function updatedClaim({
   claim,
   service,
   shareKey,
+  heir,
   reachOf,
 }: ClaimUpdate): object | undefined {
   const key = serviceKey(service);
@@ -114,14 +117,20 @@ export function updatedClaim({
   const isSame =
     sameServices(services, claim.services) &&
     withdrawn?.reason === claim.withdrawn?.reason &&
-    annotations === undefined;
+    annotations === undefined &&
+    heir === undefined;
   if (isSame) return undefined;
   return {
     metadata: {
       resourceVersion: claim.resourceVersion,
+      ...(heir !== undefined && { labels: { [POOL_LABEL]: labelValue(heir.name) } }),
       ...(annotations !== undefined && { annotations }),
     },
-    spec: { services, withdrawn: withdrawn ?? null },
+    spec: {
+      services,
+      withdrawn: withdrawn ?? null,
+      ...(heir !== undefined && { pool: heir.name }),
+    },
   };
 }
 

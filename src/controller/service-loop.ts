@@ -10,9 +10,11 @@ import { leftClaim, newClaim, updatedClaim } from '../allocator/claim-writes.ts'
 import { includes } from '../allocator/decide-external.ts';
 import { decideService } from '../allocator/decide-service.ts';
 import { type Grant, grantedAddress, type ServiceDecision } from '../allocator/decision.ts';
+import { notForService } from '../allocator/pool-choice.ts';
 import { externalAddresses, isLocalUntold, serviceRequest } from '../allocator/service-request.ts';
 import type { Wish } from '../allocator/waiting.ts';
 import { formatClaimName } from '../model/claim-name.ts';
+import type { IpPool } from '../model/ip-pool.ts';
 import type { Service } from '../model/service.ts';
 import { isNotFound } from '../sources/kube/api.ts';
 import { DONE, KeyQueue, type QueueOutcome } from '../sources/kube/key-queue.ts';
@@ -145,7 +147,8 @@ export class ServiceLoop {
   ): Promise<WriteOutcome> {
     const { reachOf, pools } = this.#world;
     if (grant.kind !== 'create') {
-      const body = updatedClaim({ claim: grant.claim, service, ...word, reachOf });
+      const heir = this.#heirOf(grant.claim, service);
+      const body = updatedClaim({ claim: grant.claim, service, ...word, heir, reachOf });
       return body === undefined ? 'done' : await this.#writer.patch(grant.claim, body);
     }
     const pool = pools.byName.get(grant.pool);
@@ -155,6 +158,17 @@ export class ServiceLoop {
     this.#wroteMs = this.#context.clock.now();
     if (outcome === 'done') this.#context.counters.allocated(pool.name);
     return outcome;
+  }
+
+  /** A pool that was renamed or split: its claims go over to the one that has their address now, if that is for their Service. */
+  #heirOf({ pool, address }: ClaimRecord, service: Service): IpPool | undefined {
+    const { pools, book, world } = this.#world;
+    const isThere = pool === undefined || pools.byName.has(pool) || pools.refused.has(pool);
+    if (isThere) return undefined;
+    const heir = book.poolOf(address);
+    if (heir === undefined) return undefined;
+    const labels = world.namespaceLabels(service.namespace);
+    return notForService(heir, service, labels) === undefined ? heir : undefined;
   }
 
   /** Claims are left when neither the Service's status nor its spec names their address any more. */

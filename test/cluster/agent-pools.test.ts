@@ -99,8 +99,8 @@ describe('pools that shrink and go under a Service in use', function () {
     expect(await ways(address)).to.deep.equal([7, 7]);
 
     await cluster.api.delete(IP_POOLS, 'vips');
-    // another pool with the address: the agents have heard of both when its first Service is announced
-    await cluster.applyObjects(poolBody('more', ['198.51.100.0/30']));
+    // the agents have heard of that when the first Service of another pool is announced
+    await cluster.applyObjects(poolBody('more', ['198.51.100.32/30']));
     const others = await Promise.all(['x', 'y'].map((name) => served(name)));
     for (const other of others) {
       expect(other).to.not.equal(address);
@@ -132,6 +132,14 @@ describe('pools that shrink and go under a Service in use', function () {
       (status.conditions ?? []).some(({ type, status: is }) => type === 'Stale' && is === 'False'),
     );
     expect(await ways(address)).to.deep.equal([7, 7]);
+
+    // another pool has the address now: the claim goes over to it, and nodes that did not know the first one can have it too
+    const again = world.sample();
+    await cluster.applyObjects(poolBody('heir', ['198.51.100.0/30']));
+    await world.heldBy(address, 'a b late');
+    expect(await ways(address)).to.deep.equal([0, 0, 0]);
+    expect(absentAt(await again.stop(), [address]), 'no path at all').to.deep.equal([]);
+    expect(await addressOf('greedy')).to.equal('');
 
     for (const name of ['web', 'greedy', 'next', 'x', 'y']) {
       await cluster.api.delete(inNamespace(SERVICES, namespace), name);

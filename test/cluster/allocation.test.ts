@@ -1,7 +1,7 @@
 /** Addresses for Services on a real API server: who gets which, who waits, what is kept. */
 
 import { expect } from 'chai';
-import { ANNOTATION } from '../../src/model/names.ts';
+import { ANNOTATION, POOL_LABEL } from '../../src/model/names.ts';
 import { IP_CLAIMS, IP_NODES, IP_POOLS, NAMESPACES } from '../../src/sources/kube/resources.ts';
 import { done, notYet, until } from '../support/poll.ts';
 import { claimView, ingressNames } from '../support/service-loops-run.ts';
@@ -302,6 +302,26 @@ describe('addresses for Services', () => {
     await bench.pool('lab', ['192.0.2.0/30']);
     await bench.has('d', '192.0.2.3');
     await bench.exact(4);
+  });
+
+  it('takes the addresses of a pool that is split or renamed over into those that have them now', async () => {
+    await bench.pool('lab', ['192.0.2.0/31']);
+    await start();
+    for (const name of ['a', 'b']) await bench.service(name);
+    await bench.exact(2);
+    await bench.pool('low', ['192.0.2.0/32']);
+    await cluster.api.delete(IP_POOLS, 'lab');
+    const poolOf = (address: string, pool: string) =>
+      until(`${address} is in ${pool}`, async () => {
+        const claim = await bench.claim(address);
+        const now = [at(claim, 'spec', 'pool'), claim.metadata.labels?.[POOL_LABEL]].join();
+        return now === `${pool},${pool}` ? done(true) : notYet(now);
+      });
+    await poolOf('192.0.2.0', 'low');
+    await poolOf('192.0.2.1', 'lab');
+    await bench.pool('high', ['192.0.2.1/32']);
+    await poolOf('192.0.2.1', 'high');
+    await bench.exact(2);
   });
 
   it('refuses the younger of two pools that overlap, also after a restart', async () => {
