@@ -124,6 +124,7 @@ export class Controller {
       log,
       instance: identity,
       onDropped: (why) => counters.eventDropped(why),
+      isBusy: () => this.#term?.loops.some(({ isBusy = false }) => isBusy) ?? false,
     });
     const ours = { caches: this.#caches, livenessWatch: this.#livenessWatch };
     const context = { ...this.#options, ...ours, api: guard, events, counters };

@@ -41,6 +41,8 @@ export interface EventRecorderOptions {
   /** who tells: the identity of this process */
   readonly instance: string;
   readonly onDropped?: (why: 'rate' | 'queue' | 'api') => void;
+  /** addresses are being given out: where many events wait, they wait for that */
+  readonly isBusy?: () => boolean;
   readonly budget?: EventBudget;
 }
 
@@ -54,6 +56,7 @@ const RETRY_MS = 2000;
 /** where more than these wait, something big is going on, and the API has better things to do */
 const A_FEW = 5;
 const BETWEEN_MS = 100;
+const MOST_PAUSES = 20;
 /** names of Events and their namespace are how a series is found again */
 const MAX_SERIES = 5000;
 
@@ -115,9 +118,17 @@ export class EventRecorder implements EventSink {
       const next = this.#waiting.shift();
       if (next === undefined) break;
       if (!(await this.#tell(next))) await this.#pause(RETRY_MS);
-      else if (this.#waiting.length > A_FEW) await this.#pause(BETWEEN_MS);
+      else await this.#giveWay();
     }
     this.#isWriting = false;
+  }
+
+  async #giveWay(): Promise<void> {
+    const { isBusy } = this.#options;
+    for (let pauses = 0; this.#waiting.length > A_FEW; pauses += 1) {
+      await this.#pause(BETWEEN_MS);
+      if (pauses >= MOST_PAUSES || isBusy?.() !== true) return;
+    }
   }
 
   #pause(ms: number): Promise<void> {

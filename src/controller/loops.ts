@@ -14,6 +14,8 @@ export interface ControllerLoop {
   start(): void;
   /** nothing is begun any more; what is under way comes to its end by itself */
   stop(): void;
+  /** what people read can wait for it */
+  readonly isBusy?: boolean;
 }
 
 export interface LoopContext {

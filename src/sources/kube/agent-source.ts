@@ -1,7 +1,7 @@
 /**
  * The cluster as a source of one agent: its own Node, the claims that concern it, pools and peers, and the keys of its sessions. Nothing
  * is told before all of them have been listed; from then on, what changes within one turn is told once. The first of a burst is told at
- * once, the others together, some fifty times a second and never for more than half of the time.
+ * once, the others together, at most fifty times a second and for about a tenth of the time.
  *
  * An API that cannot be reached changes nothing. How long it has been silent is told, for `maxStale`.
  */
@@ -51,7 +51,7 @@ export interface AgentSourceOptions {
 const SILENT_AFTER_MS = 150_000;
 const LISTEN_EVERY_MS = 10_000;
 /** between two tellings: a decision on a thousand claims costs little less for one new claim than for twenty */
-const TOGETHER_MS = 20;
+const TOGETHER_MS = { least: 20, most: 100, share: 10 };
 
 export class AgentSource {
   readonly #options: AgentSourceOptions;
@@ -164,7 +164,8 @@ export class AgentSource {
       const startMs = clock.now();
       this.#tell();
       const endMs = clock.now();
-      this.#notBeforeMs = endMs + Math.max(endMs - startMs, TOGETHER_MS);
+      const { least, most, share } = TOGETHER_MS;
+      this.#notBeforeMs = endMs + Math.min(Math.max(share * (endMs - startMs), least), most);
     });
   }
 
