@@ -75,6 +75,16 @@ export const RINGS: readonly Ring[] = [
     limitMinutes: 40,
     longLimitMinutes: 300,
     atOnce: 3,
+    first: [
+      'seeds-failover.test.ts',
+      'agent-password.test.ts',
+      'placement.test.ts',
+      'controller-election.test.ts',
+      'agent-fence.test.ts',
+      'agent-report.test.ts',
+      'seeds-traffic.test.ts',
+      'controller-quarantine.test.ts',
+    ],
   },
   {
     name: 'demo',
