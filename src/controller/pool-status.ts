@@ -22,6 +22,8 @@ import type { ServiceWorld } from './service-world.ts';
 
 const QUIET_MS = 1000;
 const LONGEST_WAIT_MS = 60_000;
+/** every agent hears of a pool's status: while addresses come and go all the time, bare numbers are told this often */
+const COUNTS_MS = 300_000;
 const IN_POOL = 'InPool';
 /** a pool with thousands of claims may go; every agent hears of each flag */
 const FLAGS_PER_SECOND = 20;
@@ -40,6 +42,10 @@ export class PoolStatusLoop {
   #outside: ReadonlyMap<string, readonly ClaimRecord[]> = new Map();
   #unconfirmed: Unconfirmed = { byPool: new Map() };
   #againTimer: Timer | undefined;
+  /** nothing had changed for a while at the last look */
+  #isCalm = true;
+  /** when the numbers of a pool were written last */
+  readonly #countedMs = new Map<string, number>();
 
   constructor(context: LoopContext, world: ServiceWorld) {
     const { clock, random, counters } = context;
@@ -77,7 +83,9 @@ export class PoolStatusLoop {
     const { firstMs, lastMs } = this.#touched ?? { firstMs: nowMs, lastMs: nowMs };
     const waitMs = Math.min(lastMs + QUIET_MS, firstMs + LONGEST_WAIT_MS) - nowMs;
     this.#timer = waitMs > 0 ? clock.startTimer(waitMs, () => this.#due()) : undefined;
-    if (waitMs <= 0) this.#look();
+    if (waitMs > 0) return;
+    this.#isCalm = nowMs - lastMs >= QUIET_MS;
+    this.#look();
   }
 
   #look(): void {
@@ -121,6 +129,18 @@ export class PoolStatusLoop {
     return conditions.some(({ type, status }) => type === IN_POOL && status === 'False');
   }
 
+  /** Then there will be another look, at the latest when it is calm. */
+  #isTooSoon(name: string): boolean {
+    const beforeMs = this.#countedMs.get(name) ?? Number.NEGATIVE_INFINITY;
+    const nowMs = this.#context.clock.now();
+    if (!this.#isCalm && nowMs - beforeMs < COUNTS_MS) {
+      this.touched();
+      return true;
+    }
+    this.#countedMs.set(name, nowMs);
+    return false;
+  }
+
   async #writePool(name: string): Promise<QueueOutcome> {
     const document = this.#context.caches.pools.get(name);
     if (document === undefined) return DONE;
@@ -133,6 +153,7 @@ export class PoolStatusLoop {
       meta.status['free'] === free;
     const changes = this.#changes(meta, wanted.conditions);
     if (isCounted && changes.length === 0) return DONE;
+    if (changes.length === 0 && this.#isTooSoon(name)) return DONE;
     await this.#patch(IP_POOLS, meta, { total, used, free, conditions: merged(meta, changes) });
     for (const change of changes) this.#tell('IPPool', meta, change);
     return DONE;

@@ -30,14 +30,16 @@ type Word<T> =
 interface Side<T> {
   readonly claims: Map<string, T>;
   version: bigint;
+  /** of the last change of a claim; bookmarks move `version` alone */
+  changedBy: bigint;
   /** how many of them may be announced */
   active: number;
 }
 
 export class ClaimUnion<T extends VersionedClaim> {
   readonly #sides: Readonly<Record<ClaimFilter, Side<T>>> = {
-    anycast: { claims: new Map(), version: 0n, active: 0 },
-    node: { claims: new Map(), version: 0n, active: 0 },
+    anycast: { claims: new Map(), version: 0n, changedBy: 0n, active: 0 },
+    node: { claims: new Map(), version: 0n, changedBy: 0n, active: 0 },
   };
   readonly #words = new Map<string, Word<T>>();
   readonly #items = new Map<string, T>();
@@ -71,6 +73,7 @@ export class ClaimUnion<T extends VersionedClaim> {
     const word = this.#words.get(name);
     if (word?.kind === 'unsure' && version >= word.version) this.#words.delete(name);
     this.#settle(name);
+    side.changedBy = later(side.changedBy, version);
     this.progress(filter, version);
   }
 
@@ -90,6 +93,7 @@ export class ClaimUnion<T extends VersionedClaim> {
       this.#words.set(name, { kind: 'unsure', version, claim: stands });
     }
     this.#settle(name);
+    side.changedBy = later(side.changedBy, version);
     this.progress(filter, version);
   }
 
@@ -146,13 +150,16 @@ export class ClaimUnion<T extends VersionedClaim> {
     this.#reported = later(this.#reported, version);
   }
 
-  /** which watch holds `observed` back, and where the other one is */
+  /**
+   * Which watch holds `observed` back, and where the other one is. Only behind a change of a claim, for which somebody may wait: that the
+   * other one has had a bookmark sooner is nothing to ask about.
+   */
   get laggard(): { readonly filter: ClaimFilter; readonly version: bigint } | undefined {
     const { anycast, node } = this.#sides;
-    if (anycast.active > 0 && anycast.version < node.version) {
+    if (anycast.active > 0 && anycast.version < node.changedBy) {
       return { filter: 'anycast', version: node.version };
     }
-    if (node.active > 0 && node.version < anycast.version) {
+    if (node.active > 0 && node.version < anycast.changedBy) {
       return { filter: 'node', version: anycast.version };
     }
     return undefined;

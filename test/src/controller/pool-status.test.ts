@@ -80,5 +80,14 @@ describe('the status of pools', () => {
     }
     expect(writes()).to.equal(before + 1);
     expect(used()).to.be.within(115, 125);
+    // bare numbers are old for longer, and right as soon as it is calm
+    for (let index = 0; index < 120; index += 1) {
+      service(`t${index}`);
+      await pass(500);
+    }
+    expect(writes()).to.equal(before + 1);
+    await pass(3000);
+    expect(writes()).to.equal(before + 2);
+    expect(used()).to.equal(250);
   });
 });

@@ -110,6 +110,16 @@ describe('claims of two filtered watches', () => {
     expect(union.observed).to.equal(3n);
   });
 
+  it('takes no bookmark of one watch for a reason to ask about the other', () => {
+    const union = new ClaimUnion();
+    union.put('node', form(2, ['node'], { name: 'd' }));
+    union.progress('anycast', 9n);
+    expect(union.observed).to.equal(2n);
+    expect(union.laggard).to.equal(undefined);
+    union.put('anycast', form(10, ['anycast']));
+    expect(union.laggard).to.deep.equal({ filter: 'node', version: 10n });
+  });
+
   // a store with some claims; each watch gets its events in order, in its own time; GETs are answered from the store at any moment
   it('is right in the end, never lets go of what stays, and never says too much, whatever the order', () => {
     const states = fc.record({
