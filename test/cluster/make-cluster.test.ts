@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { isAlive as isAliveStill, processesIn } from '../../tools/cluster/processes.ts';
-import { done, notYet, until } from '../support/poll.ts';
+import { untilValue } from '../support/poll.ts';
 import { Running, run } from '../support/process.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
 
@@ -151,9 +151,10 @@ describe('make cluster', () => {
         env,
       },
     );
-    const serves = () => existsSync(join(folder, 'kube-apiserver-0.log'));
-    await until('a server runs', () => (serves() ? done(true) : notYet('not yet')), {
+    const running = () => processesIn(folder).map(({ name }) => name);
+    await untilValue('both servers run', running, (names) => names.length === 2, {
       timeoutMs: 60_000,
+      everyMs: 5,
     });
     await start.kill();
     const left = processesIn(folder);
