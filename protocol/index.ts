@@ -78,7 +78,7 @@ export {
   parseExtendedCommunity,
   parseIpv6ExtendedCommunity,
 } from './bgp/extended-community.ts';
-export type { FamilyId } from './bgp/family.ts';
+export { FAMILIES, type FamilyId } from './bgp/family.ts';
 export { Framer, type FramerResult } from './bgp/framer.ts';
 export type {
   AddPathEntry,

@@ -13,6 +13,8 @@ export interface Count {
 /** a count, and a line for each test that failed */
 export interface Outcome extends Count {
   readonly failures: readonly string[];
+  /** somebody wants all of it to end */
+  readonly isStopped?: boolean;
 }
 
 export const NOTHING: Count = { passed: 0, failed: 0, skipped: 0 };
@@ -44,7 +46,7 @@ export async function runInProcess(
   const failed = counted + (trouble === undefined ? 0 : 1);
   const failures =
     trouble === undefined ? said.failures : [...said.failures, `${who}: it ${trouble}`];
-  return { passed, failed, skipped, failures };
+  return { passed, failed, skipped, failures, isStopped: end.isStopped };
 }
 
 export interface Task {
@@ -91,6 +93,7 @@ function readCount(text: string): Count {
 interface End {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
+  readonly isStopped: boolean;
   /** it had to be ended because of the limit, in minutes */
   readonly lateAfter?: number;
 }
@@ -120,7 +123,8 @@ function finished(child: ChildProcess, limitMs: number): Promise<End> {
       // what a ring left behind that did not end by itself
       if (isLate) endGroup(child, 'SIGKILL');
       if (stopSignal !== undefined) process.kill(process.pid, stopSignal);
-      resolve({ code, signal, ...(isLate ? { lateAfter: limitMs / 60_000 } : {}) });
+      const isStopped = stopSignal !== undefined;
+      resolve({ code, signal, isStopped, ...(isLate ? { lateAfter: limitMs / 60_000 } : {}) });
     });
   });
 }

@@ -91,6 +91,7 @@ async function runApart(
       const seconds = Math.round((performance.now() - started) / 1000);
       say([...lines, `${file}: ${seconds} s, ${waiting.length} files to go`].join('\n'));
       outcomes.push(outcome);
+      if (outcome.isStopped === true) waiting.length = 0;
     }
   };
   await Promise.all(Array.from({ length: atOnce }, work));

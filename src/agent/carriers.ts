@@ -4,7 +4,7 @@
  * they change what people and the controller are told, never what is wanted.
  */
 
-import type { Family, PeerStatus, RefusedRoute } from 'bgp-ts';
+import { FAMILIES, type Family, type PeerStatus, type RefusedRoute } from 'bgp-ts';
 import type { ClaimDecision } from './desired.ts';
 import type { Gate } from './gate.ts';
 
@@ -32,7 +32,6 @@ export interface SessionCarrying {
 
 const CARRIED: Carried = { kind: 'carried' };
 const DOWN: Carried = { kind: 'down' };
-const FAMILIES: readonly Family[] = ['ipv4', 'ipv6'];
 
 export function carriersOf(
   sessions: readonly Pick<PeerStatus, 'name' | 'state'>[],

@@ -6,7 +6,7 @@
  * against the machine's own; and once this boot has been Ready, a kubelet that stops talking takes nothing away (KEP-3458).
  */
 
-import type { ClusterNode } from '../model/cluster-node.ts';
+import { type ClusterNode, isOutOfService } from '../model/cluster-node.ts';
 import { EXCLUDE_LABEL, OUT_OF_SERVICE_TAINT } from '../model/names.ts';
 import { EXCLUDE_TRIGGER } from './drain-gate.ts';
 import type { ClusterFacts, Drain, Finding } from './view.ts';
@@ -123,7 +123,7 @@ export function clusterJoined(memory: ClusterMemory, context: ClusterContext): F
     return { isOpen: false, sentence: `Node ${nodeName} has not been read from the API yet` };
   }
   if (node.isBeingDeleted) return { isOpen: false, sentence: `Node ${nodeName} is being deleted` };
-  if (node.taints.some(({ key }) => key === OUT_OF_SERVICE_TAINT)) {
+  if (isOutOfService(node)) {
     const remedy = `remove the taint ${OUT_OF_SERVICE_TAINT} when the machine is back`;
     return { isOpen: false, sentence: `Node ${nodeName} is out of service`, remedy };
   }

@@ -11,7 +11,7 @@ import {
   type Prefix,
   type TtlRule,
 } from 'bgp-ts';
-import type { BgpPeer, PeerOverride } from '../model/bgp-peer.ts';
+import { type BgpPeer, overrideFor, type PeerOverride } from '../model/bgp-peer.ts';
 import { selects } from '../model/labels.ts';
 import type { NodeIdentity, PasswordFact, View } from './view.ts';
 
@@ -31,9 +31,7 @@ export type PeerPlan =
 /** undefined: this node is not selected, which is no fault */
 export function planPeer(peer: BgpPeer, view: View): PeerPlan | undefined {
   if (!selects(peer.nodeSelector, view.node.labels)) return undefined;
-  const override = peer.overrides.find(({ nodeSelector }) =>
-    selects(nodeSelector, view.node.labels),
-  );
+  const override = overrideFor(peer, view.node.labels);
   const localAsn = override?.localAsn ?? peer.localAsn ?? view.node.asn;
   if (localAsn === undefined) {
     const sentence = `BGPPeer ${peer.name} names no localASN and the agent has no --asn: write one of them`;

@@ -5,7 +5,7 @@
  * An address may be held for several reasons at once (a claim, and the Service that wrote it by hand); it is free when the last has gone.
  */
 
-import type { Address, Family } from 'bgp-ts';
+import { type Address, FAMILIES, type Family } from 'bgp-ts';
 import type { IpPool } from '../model/ip-pool.ts';
 import { addressNumber, numberedAddress } from './address-number.ts';
 import { CoolDown, type CoolDownOptions, NO_COOL_DOWN } from './cool-down.ts';
@@ -34,8 +34,6 @@ interface KnownPool {
   readonly pool: IpPool;
   readonly families: Readonly<Record<Family, FamilyPool>>;
 }
-
-const FAMILIES: readonly Family[] = ['ipv4', 'ipv6'];
 
 export class AddressBook {
   readonly #taken: Readonly<Record<Family, Map<bigint, readonly Holder[]>>> = {

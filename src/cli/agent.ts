@@ -5,7 +5,6 @@
 
 import { randomUUID } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import {
   addressEquals,
@@ -21,7 +20,6 @@ import {
 } from 'bgp-ts';
 import { Agent } from '../agent/agent.ts';
 import type { KubeProxy } from '../agent/agent-options.ts';
-import type { JoinCheck } from '../agent/health.ts';
 import type { ReportHealth } from '../agent/kube-report/kube-report.ts';
 import { MachineMemory } from '../agent/kube-report/machine-memory.ts';
 import { defaultRouterId } from '../agent/router-id.ts';
@@ -30,8 +28,6 @@ import { createAskHttp } from '../checks/ask-http.ts';
 import { nodeProbe } from '../checks/probe.ts';
 import { parseLabels, SETTINGS, type SettingTexts } from '../config/agent-settings.ts';
 import { type DocumentSources, parseSources } from '../config/document-sources.ts';
-import { joinCheckOf } from '../config/join-check.ts';
-import { readSettings, SettingError } from '../config/read-settings.ts';
 import { ControlServer } from '../control/server.ts';
 import { takeAddressLock } from '../linux/address-lock.ts';
 import type { AddressTable } from '../linux/address-table.ts';
@@ -48,7 +44,14 @@ import type { KubeAccess } from '../sources/kube/kube-access.ts';
 import { parseListenAddress } from '../telemetry/listen-address.ts';
 import type { ClusterLink } from './agent-cluster.ts';
 import type { AgentTelemetry } from './agent-telemetry.ts';
-import { type Command, UsageError, type World } from './command.ts';
+import {
+  checkOwnController,
+  earlyAccess,
+  nodeNameOf,
+  readUserSettings,
+  type UserSettings,
+} from './agent-wishes.ts';
+import type { Command, World } from './command.ts';
 import { settingsHelp } from './settings-help.ts';
 
 const HELP = `usage: herald agent [--source files:DIR | kube | kube,files:DIR] [options]
@@ -112,49 +115,6 @@ export const agentCommand: Command = {
     });
   },
 };
-
-/** What the environment says to a controller in here is refused at the start, as everything else is. */
-async function checkOwnController(settings: SettingTexts, world: World): Promise<void> {
-  if (settings.withController !== 'true') return;
-  const { defaultControllerSettings } = await import('./controller.ts');
-  defaultControllerSettings(world);
-}
-
-/** An agent of the cluster alone says at once that there is no way to it; beside files it waits for one. */
-async function earlyAccess(settings: SettingTexts, world: World): Promise<KubeAccess | undefined> {
-  const { sources, directory } = parseSources(settings.source);
-  if (!sources.includes('api') || directory !== undefined) return undefined;
-  const { accessOf } = await import('./api-access.ts');
-  return await accessOf(settings, world);
-}
-
-/** A kubelet's Node has the hostname in small letters, unless somebody has said otherwise. */
-function nodeNameOf({ nodeName, source }: SettingTexts, { env }: World): string {
-  if (nodeName !== '') return nodeName;
-  const given = env['NODE_NAME'];
-  if (given !== undefined && given !== '') return given;
-  return source.startsWith('kube') ? hostname().toLowerCase() : hostname();
-}
-
-function readUserSettings(args: readonly string[], { env }: World): UserSettings {
-  try {
-    const settings = readSettings({ args, env, readFile: (path) => readFileSync(path, 'utf8') });
-    if (settings.defaultClass === 'true' && settings.withController !== 'true') {
-      throw new SettingError(
-        '--default-class is for the controller: give it to herald controller, or give --with-controller too',
-      );
-    }
-    return { settings, joinCheck: joinCheckOf(settings) };
-  } catch (error) {
-    if (error instanceof SettingError) throw new UsageError(error.message);
-    throw error;
-  }
-}
-
-interface UserSettings {
-  readonly settings: SettingTexts;
-  readonly joinCheck: JoinCheck;
-}
 
 interface Running extends UserSettings {
   /** to the API, where it is the only source */

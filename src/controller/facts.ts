@@ -9,7 +9,7 @@ import type { IpNode } from '../model/ip-node.ts';
 import { RELEASED_BY_ANNOTATION } from '../model/names.ts';
 import type { CachedDocument, DocumentMeta } from './cached-document.ts';
 import type { ControllerCaches } from './caches.ts';
-import { SAME_SESSION, SESSIONS_UP } from './peer-status.ts';
+import { isTwin } from './peer-status.ts';
 import { READY_CONDITION } from './pool-register.ts';
 
 export interface ControllerFacts {
@@ -109,10 +109,6 @@ function refused<T>(
 
 function isOverlapping({ conditions }: DocumentMeta): boolean {
   return conditions.some(({ type, status }) => type === READY_CONDITION && status === 'False');
-}
-
-function isTwin({ conditions }: DocumentMeta): boolean {
-  return conditions.some(({ type, reason }) => type === SESSIONS_UP && reason === SAME_SESSION);
 }
 
 function tally<W extends string>(words: readonly W[], found: readonly W[]): Record<W, number> {

@@ -4,13 +4,18 @@ import type { BgpPeer } from '../model/bgp-peer.ts';
 import type { ClusterNode } from '../model/cluster-node.ts';
 import type { IpNode, IpNodeSession } from '../model/ip-node.ts';
 import { selects } from '../model/labels.ts';
-import type { CachedDocument } from './cached-document.ts';
+import type { CachedDocument, DocumentMeta } from './cached-document.ts';
 import type { WantedCondition } from './conditions.ts';
 import { isHeard } from './reach.ts';
 
 export const SESSIONS_UP = 'SessionsUp';
 /** its reason where another BGPPeer is the same session (peer-twins.ts) */
 export const SAME_SESSION = 'SameSession';
+
+/** it has been told that another one is its session */
+export function isTwin({ conditions }: Pick<DocumentMeta, 'conditions'>): boolean {
+  return conditions.some(({ type, reason }) => type === SESSIONS_UP && reason === SAME_SESSION);
+}
 
 export interface PeerStatus {
   readonly nodes: number;

@@ -4,11 +4,11 @@
  * out once more, so that the object itself can say it.
  */
 
-import { type BgpPeer, peerSessionKey } from '../model/bgp-peer.ts';
+import { type BgpPeer, overrideFor, peerSessionKey } from '../model/bgp-peer.ts';
 import { checkPeers } from '../model/check-documents.ts';
 import { type Labels, selects } from '../model/labels.ts';
 import type { CachedDocument } from './cached-document.ts';
-import { type PeeringNode, SAME_SESSION, SESSIONS_UP } from './peer-status.ts';
+import { isTwin, type PeeringNode, SAME_SESSION, SESSIONS_UP } from './peer-status.ts';
 
 /** By name: why it has no session of its own, on any node or on one. */
 export function peerTwins(
@@ -17,7 +17,7 @@ export function peerTwins(
 ): ReadonlyMap<string, string> {
   const known = [...documents].filter(({ meta }) => !meta.isBeingDeleted);
   const candidates = known.flatMap((each) => (each.ok ? [candidate(each)] : []));
-  const told = new Set(known.filter(isTwin).map(({ meta }) => meta.name));
+  const told = new Set(known.filter(({ meta }) => isTwin(meta)).map(({ meta }) => meta.name));
   const twins = new Map<string, string>();
   for (const { object, sentence } of checkPeers(candidates)) twins.set(object.name, sentence);
   const left = candidates.map(({ object }) => object).filter(({ name }) => !twins.has(name));
@@ -27,12 +27,6 @@ export function peerTwins(
     }
   }
   return twins;
-}
-
-function isTwin({ meta }: CachedDocument<BgpPeer>): boolean {
-  return meta.conditions.some(
-    ({ type, reason }) => type === SESSIONS_UP && reason === SAME_SESSION,
-  );
 }
 
 /** Who had its sessions in this form before somebody wrote the other stays; the condition is the memory of that. */
@@ -81,7 +75,7 @@ function met(peers: readonly BgpPeer[], labels: Labels): Iterable<readonly strin
 /** the peer with what its overrides say for a node; undefined: it is not for it */
 function peerOn(peer: BgpPeer, labels: Labels): BgpPeer | undefined {
   if (!selects(peer.nodeSelector, labels)) return undefined;
-  const override = peer.overrides.find(({ nodeSelector }) => selects(nodeSelector, labels));
+  const override = overrideFor(peer, labels);
   const { address, zone, sourceAddress } = override ?? {};
   return {
     ...peer,

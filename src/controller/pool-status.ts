@@ -129,16 +129,10 @@ export class PoolStatusLoop {
     return conditions.some(({ type, status }) => type === IN_POOL && status === 'False');
   }
 
-  /** Then there will be another look, at the latest when it is calm. */
+  /** for numbers that nothing else is told with */
   #isTooSoon(name: string): boolean {
     const beforeMs = this.#countedMs.get(name) ?? Number.NEGATIVE_INFINITY;
-    const nowMs = this.#context.clock.now();
-    if (!this.#isCalm && nowMs - beforeMs < COUNTS_MS) {
-      this.touched();
-      return true;
-    }
-    this.#countedMs.set(name, nowMs);
-    return false;
+    return !this.#isCalm && this.#context.clock.now() - beforeMs < COUNTS_MS;
   }
 
   async #writePool(name: string): Promise<QueueOutcome> {
@@ -153,7 +147,14 @@ export class PoolStatusLoop {
       meta.status['free'] === free;
     const changes = this.#changes(meta, wanted.conditions);
     if (isCounted && changes.length === 0) return DONE;
-    if (changes.length === 0 && this.#isTooSoon(name)) return DONE;
+    if (changes.length === 0) {
+      if (this.#isTooSoon(name)) {
+        // there will be another look, at the latest when it is calm
+        this.touched();
+        return DONE;
+      }
+      this.#countedMs.set(name, this.#context.clock.now());
+    }
     await this.#patch(IP_POOLS, meta, { total, used, free, conditions: merged(meta, changes) });
     for (const change of changes) this.#tell('IPPool', meta, change);
     return DONE;

@@ -4,7 +4,7 @@
  * an address that a node refuses, is subtracted per claim in advertised.ts.
  */
 
-import type { Family } from 'bgp-ts';
+import { FAMILIES, type Family } from 'bgp-ts';
 import type { BgpPeer } from '../model/bgp-peer.ts';
 import type { ClusterNode } from '../model/cluster-node.ts';
 import type { IpNode, IpNodeSession } from '../model/ip-node.ts';
@@ -38,8 +38,6 @@ export function nodeView(ipNode: IpNode, node: ClusterNode | undefined): NodeVie
     established: establishedOf(sessions),
   };
 }
-
-const FAMILIES: readonly Family[] = ['ipv4', 'ipv6'];
 
 /** A session that is up may carry no routes of a family all the same; its node says so. */
 function establishedOf(sessions: readonly IpNodeSession[]): NodeView['established'] {

@@ -3,7 +3,7 @@
  * have to be looked at again; it decides nothing and writes nothing.
  */
 
-import { type Address, addressEquals, type Family, parseAddress } from 'bgp-ts';
+import { type Address, addressEquals, FAMILIES, parseAddress } from 'bgp-ts';
 import { AddressBook, type Holder } from '../allocator/address-book.ts';
 import { ClaimIndex } from '../allocator/claim-index.ts';
 import type { ClaimRecord } from '../allocator/claim-record.ts';
@@ -34,8 +34,6 @@ export interface WorldListener {
   /** a claim was released, or one that was released has changed */
   readonly releaseTouched: (name: string) => void;
 }
-
-const FAMILIES: readonly Family[] = ['ipv4', 'ipv6'];
 
 export class ServiceWorld {
   readonly book: AddressBook;

@@ -8,7 +8,14 @@
  * The metric is 2048 unless said: a route that the administrator adds without one (0 for IPv4, 1024 for IPv6) goes first.
  */
 
-import { type Family, formatPrefix, type Prefix, type PrefixKey, prefixKey } from 'bgp-ts';
+import {
+  FAMILIES,
+  type Family,
+  formatPrefix,
+  type Prefix,
+  type PrefixKey,
+  prefixKey,
+} from 'bgp-ts';
 import type { Outcome, Refused } from './address-table.ts';
 import { decodeLinkBody, encodeLinkList, LinkMessageType } from './link-message.ts';
 import { NetlinkError } from './netlink-calls.ts';
@@ -39,7 +46,6 @@ export interface RtnetlinkRouteTableOptions {
 
 const DEFAULT_METRIC = 2048;
 const ANY_PROTOCOL = 0;
-const FAMILIES = ['ipv4', 'ipv6'] as const;
 
 export class RtnetlinkRouteTable implements RouteTable {
   readonly #table: number;

@@ -12,7 +12,7 @@ import {
   type Ipv6Address,
   type Prefix,
 } from 'bgp-ts';
-import type { LabelSelector, Labels } from './labels.ts';
+import { type LabelSelector, type Labels, selects } from './labels.ts';
 
 export interface BgpPeer {
   readonly name: string;
@@ -64,6 +64,11 @@ export interface PeerOverride {
   readonly sourceAddress?: Address;
   /** as an unsigned 32-bit number */
   readonly routerId?: number;
+}
+
+/** What is different on a node with these labels. */
+export function overrideFor({ overrides }: BgpPeer, labels: Labels): PeerOverride | undefined {
+  return overrides.find(({ nodeSelector }) => selects(nodeSelector, labels));
 }
 
 /** Two peers with one key are one session: the far end, its port, and where we dial from. */

@@ -3,7 +3,7 @@
 import {
   type Address,
   AS_TRANS,
-  type Family,
+  FAMILIES,
   type Ipv4Address,
   type Ipv6Address,
   isLinkLocal,
@@ -15,8 +15,6 @@ import type { BgpPeer, PasswordReference, PeerOverride, PeerTarget } from './bgp
 import { Fields } from './fields.ts';
 import { optional } from './optional.ts';
 import { type Converted, converted, type DocumentSource, type Refusal } from './refusal.ts';
-
-const FAMILIES: readonly Family[] = ['ipv4', 'ipv6'];
 
 export function convertPeer(document: unknown, source: DocumentSource): Converted<BgpPeer> {
   return converted(() => peerOf(new Fields(document), source));

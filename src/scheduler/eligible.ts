@@ -6,11 +6,11 @@
  * it, is not waited for. What nobody knows yet moves nothing.
  */
 
-import type { ClusterNode } from '../model/cluster-node.ts';
+import { type ClusterNode, isOutOfService } from '../model/cluster-node.ts';
 import type { IpNode } from '../model/ip-node.ts';
 import type { IpPool, Placement } from '../model/ip-pool.ts';
 import { selects } from '../model/labels.ts';
-import { EXCLUDE_LABEL, OUT_OF_SERVICE_TAINT } from '../model/names.ts';
+import { EXCLUDE_LABEL } from '../model/names.ts';
 import type { NodeGroup } from './assign.ts';
 import type { Life } from './liveness.ts';
 
@@ -98,8 +98,8 @@ function ofLife({ life }: NodeFacts): Standing | undefined {
 function ofNode(node: ClusterNode | undefined): Standing | undefined {
   if (node === undefined) return { kind: 'leaves', sentence: 'its Node is gone' };
   if (node.isBeingDeleted) return { kind: 'leaves', sentence: 'its Node is being deleted' };
-  const isOut = node.taints.some(({ key }) => key === OUT_OF_SERVICE_TAINT);
-  return isOut ? { kind: 'leaves', sentence: 'its Node is out of service' } : undefined;
+  if (!isOutOfService(node)) return undefined;
+  return { kind: 'leaves', sentence: 'its Node is out of service' };
 }
 
 function ofAgent({ ipNode, cutMs }: NodeFacts): Standing | undefined {

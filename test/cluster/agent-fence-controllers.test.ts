@@ -7,7 +7,7 @@
 import { expect } from 'chai';
 import { IP_CLAIMS, inNamespace, SERVICES } from '../../src/sources/kube/resources.ts';
 import { nowMs } from '../standalone/support/monotonic.ts';
-import { untilValue } from '../support/poll.ts';
+import { passes, untilValue } from '../support/poll.ts';
 import { EXCLUSIVE_POOL, poolBody } from './support/agent-documents.ts';
 import { agentKubeconfig, startAgent, untilIpNode } from './support/agent-run.ts';
 import { at, type Cluster } from './support/cluster.ts';
@@ -75,16 +75,6 @@ describe('a holder of exclusive addresses that loses the API, with real controll
     return nowMs();
   }
 
-  async function passed(ms: number): Promise<void> {
-    const startedMs = nowMs();
-    await untilValue(
-      `${ms} ms`,
-      () => nowMs() - startedMs,
-      (now) => now > ms,
-      { timeoutMs: ms * 2 },
-    );
-  }
-
   async function holdByA(): Promise<readonly string[]> {
     const kubeconfig = proxy.kubeconfig(await agentKubeconfig(cluster, 'a'));
     world.agents.set('a', await startAgent({ cluster, node: 'a', kubeconfig }));
@@ -117,7 +107,7 @@ describe('a holder of exclusive addresses that loses the API, with real controll
       );
     }
     // until the controllers have seen each of them renew twice; and a holds what it has
-    await passed(3 * RENEW_MS);
+    await passes(3 * RENEW_MS);
     await shows(addresses, 'a holds it still', (found) => found === 'a1');
 
     const sampler = world.sample();
@@ -133,13 +123,13 @@ describe('a holder of exclusive addresses that loses the API, with real controll
     );
     expect(movedMs - cutMs, 'ms until it was given up').to.be.above(REASSIGN_MS - RENEW_MS - 500);
     // a while of that state: nothing but the API can change it
-    await passed(5000);
+    await passes(5000);
     await shows(addresses, 'both are there', (found) => /^a4 [bc]1$/.test(found));
 
     await proxy.accept();
     await shows(addresses, 'a has heard of it and left', (found) => /^[bc]1$/.test(found));
     // it is alive again, and what others have stays with them
-    await passed(3 * RENEW_MS);
+    await passes(3 * RENEW_MS);
     await shows(addresses, 'and it stays there', (found) => /^[bc]1$/.test(found));
     const samples = await sampler.stop();
     expect(samples.length, 'looks at the table').to.be.above(200);

@@ -7,8 +7,7 @@
 import { expect } from 'chai';
 import { ADVERTISED } from '../../src/controller/advertised.ts';
 import { IP_CLAIMS, inNamespace, NODES, SERVICES } from '../../src/sources/kube/resources.ts';
-import { nowMs } from '../standalone/support/monotonic.ts';
-import { untilValue } from '../support/poll.ts';
+import { type PollOptions, passes, untilValue } from '../support/poll.ts';
 import { poolBody } from './support/agent-documents.ts';
 import { type AgentRun, untilIpNode } from './support/agent-run.ts';
 import { startBird } from './support/bird.ts';
@@ -99,16 +98,6 @@ describe('IPv6, from the Service to the table of a router', function () {
     );
   }
 
-  async function passed(ms: number): Promise<void> {
-    const startedMs = nowMs();
-    await untilValue(
-      `${ms} ms`,
-      () => nowMs() - startedMs,
-      (now) => now > ms,
-      { timeoutMs: ms * 2 },
-    );
-  }
-
   const lines = async ({ url }: AgentRun) =>
     (await (await fetch(`${url}/metrics`)).text()).split('\n');
 
@@ -137,6 +126,11 @@ describe('IPv6, from the Service to the table of a router', function () {
     expect(said.message).to.include(`${four}: advertised by 3 of 3 nodes to 1 of 1 peer`);
   });
 
+  async function onlyC(address: string, options: PollOptions): Promise<void> {
+    const nodes = async () => (await world.paths()).get(address)?.map(({ node }) => node);
+    await untilValue('c alone has it', nodes, (found) => found?.join() === 'c', options);
+  }
+
   it('an exclusive address moves from one node to another and is never absent, never there twice alike', async () => {
     const placement = { mode: 'exclusive', nodeSelector: IN };
     await cluster.applyObjects(poolBody('six', ['2001:db8:7:2::/120'], { placement }));
@@ -146,16 +140,7 @@ describe('IPv6, from the Service to the table of a router', function () {
     await world.agent('c');
     const sampler = world.sample();
     await zone('a', 'out');
-    await untilValue(
-      'c alone has it',
-      async () =>
-        (await world.paths())
-          .get(address)
-          ?.map(({ node }) => node)
-          .join(),
-      (found) => found === 'c',
-      PATIENT,
-    );
+    await onlyC(address, PATIENT);
     const samples = await sampler.stop();
     expect(absentAt(samples, [address]), 'no path at all').to.deep.equal([]);
     expect(equalAt(samples), 'two paths of equal preference').to.deep.equal([]);
@@ -184,7 +169,7 @@ describe('IPv6, from the Service to the table of a router', function () {
       { family: 'ipv6', message: sentence },
     ]);
     expect(await lines(b)).to.include('herald_claims_announced 0');
-    await passed(UNANSWERED_MS);
+    await passes(UNANSWERED_MS);
     expect((await world.paths()).get(address)?.map(({ node }) => node)).to.deep.equal(['a']);
     const said = await untilValue(
       'the Service says who has it and why it is not where it should be',
@@ -195,16 +180,7 @@ describe('IPv6, from the Service to the table of a router', function () {
     expect(said.message).to.include('advertised by node a to 1 of 1 peer until another does');
     expect(said.message).to.include(`node b: bird: ${sentence}`);
     await world.agent('c');
-    await untilValue(
-      'c alone has it',
-      async () =>
-        (await world.paths())
-          .get(address)
-          ?.map(({ node }) => node)
-          .join(),
-      (found) => found === 'c',
-      { timeoutMs: 120_000 },
-    );
+    await onlyC(address, { timeoutMs: 120_000 });
     const samples = await sampler.stop();
     expect(absentAt(samples, [address]), 'no path at all').to.deep.equal([]);
     expect(equalAt(samples), 'two paths of equal preference').to.deep.equal([]);

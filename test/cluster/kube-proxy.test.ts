@@ -10,7 +10,7 @@ import { inNamespace, SERVICES } from '../../src/sources/kube/resources.ts';
 import { nowMs } from '../standalone/support/monotonic.ts';
 import { Prober } from '../standalone/support/prober.ts';
 import { RouteWatch } from '../standalone/support/route-watch.ts';
-import { done, notYet, until } from '../support/poll.ts';
+import { passes } from '../support/poll.ts';
 import { poolBody } from './support/agent-documents.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
 import { nodeAddress, podAddress, TrafficLab } from './support/traffic-lab.ts';
@@ -53,7 +53,7 @@ describe('beside a real kube-proxy', function () {
   async function lostOnTheWay(address: string, probing: Prober, routes: RouteWatch) {
     await world.reachedBy(address, (hops) => hops === BOTH);
     const settledMs = nowMs() + AFTER_MS;
-    await until('a while has passed', () => (nowMs() > settledMs ? done(true) : notYet('')));
+    await passes(AFTER_MS);
     const first = routes.events(address).find(({ gateways }) => gateways.length > 0);
     if (first === undefined) throw new Error('the kernel has the route, but nobody saw it come');
     return await probing.outage(first.atMs, settledMs);

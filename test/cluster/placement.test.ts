@@ -14,7 +14,7 @@ import {
   SERVICES,
 } from '../../src/sources/kube/resources.ts';
 import { claimBody, claimName, exclusivePool } from '../support/fake-agents.ts';
-import { untilValue } from '../support/poll.ts';
+import { passes, untilValue } from '../support/poll.ts';
 import { at, type Cluster, conditionOf, startCluster } from './support/cluster.ts';
 import { startHerald } from './support/herald-run.ts';
 import { holderOf, levelsOf, PlacementWorld, QUICK } from './support/placement-world.ts';
@@ -388,10 +388,3 @@ describe('placement of exclusive claims', () => {
     await world.settled([0, 0, 60]);
   });
 });
-
-/** for what must not happen there is nothing to ask for but time */
-function passes(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
-}

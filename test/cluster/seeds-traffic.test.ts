@@ -9,7 +9,7 @@ import { IP_CLAIMS, inNamespace, SERVICES } from '../../src/sources/kube/resourc
 import { nowMs } from '../standalone/support/monotonic.ts';
 import { Prober } from '../standalone/support/prober.ts';
 import { RouteWatch } from '../standalone/support/route-watch.ts';
-import { untilValue } from '../support/poll.ts';
+import { passes, untilValue } from '../support/poll.ts';
 import { poolBody } from './support/agent-documents.ts';
 import type { Cluster } from './support/cluster.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
@@ -151,11 +151,4 @@ function anycastOf(table: string): string[] {
   return block
     .split('\n')
     .flatMap((line) => /\[\S+ \S+( \S+)?( from \S+)?\]/.exec(line)?.[0] ?? []);
-}
-
-/** for what must not happen there is nothing to ask for but time */
-function passes(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
 }

@@ -57,6 +57,11 @@ export async function until<T>(
   }
 }
 
+/** For what must not happen there is nothing to ask for but time. */
+export async function passes(ms: number): Promise<void> {
+  await delay(ms);
+}
+
 /** `until` over a value that is read again and again and one condition on it. */
 export async function untilValue<T>(
   describe: string,

@@ -3,6 +3,7 @@
  * there, since one node's odd report must not stop the controller from reading the rest of it. Never throws.
  */
 
+import { FAMILIES } from 'bgp-ts';
 import type {
   IpNode,
   IpNodeLevel,
@@ -26,7 +27,6 @@ import {
 } from './loose-fields.ts';
 
 const STATES = ['Idle', 'Connect', 'Active', 'OpenSent', 'OpenConfirm', 'Established'] as const;
-const FAMILIES = ['ipv4', 'ipv6'] as const;
 
 export function convertIpNode(object: KubeObject): IpNode | undefined {
   const { name, uid, resourceVersion } = object.metadata;
