@@ -137,7 +137,11 @@ export { endOfRib, endOfRibFamily, type RibSource } from './bgp/update.ts';
 export { formatHex, parseHex } from './bytes/hex.ts';
 export type { Clock, Timer } from './io/clock.ts';
 export { formatEndpoint } from './io/endpoint.ts';
-export { type InterfaceAddresses, resolveLocalAddresses } from './io/interface-addresses.ts';
+export {
+  type InterfaceAddresses,
+  type InterfaceTable,
+  resolveLocalAddresses,
+} from './io/interface-addresses.ts';
 export { type DialFault, MemoryNetwork, type MemoryNetworkOptions } from './io/memory-transport.ts';
 export { nodeClock } from './io/node-clock.ts';
 export { nodeRandom } from './io/node-random.ts';

@@ -6,18 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import {
-  addressEquals,
-  type Endpoint,
-  type InterfaceAddresses,
-  NodeTcpTransport,
-  nodeClock,
-  nodeRandom,
-  parseAddress,
-  parseRouterId,
-  resolveLocalAddresses,
-  Speaker,
-} from 'bgp-ts';
+import { nodeClock, nodeRandom, parseAddress, parseRouterId } from 'bgp-ts';
 import { Agent } from '../agent/agent.ts';
 import type { KubeProxy } from '../agent/agent-options.ts';
 import type { ReportHealth } from '../agent/kube-report/kube-report.ts';
@@ -34,7 +23,6 @@ import type { AddressTable } from '../linux/address-table.ts';
 import { arpWarnings } from '../linux/arp-warnings.ts';
 import { readBootId } from '../linux/boot-id.ts';
 import { LockedAddressTable } from '../linux/locked-address-table.ts';
-import { NetlinkError } from '../linux/netlink-calls.ts';
 import { RtnetlinkAddressTable } from '../linux/rtnetlink-address-table.ts';
 import { LOG_LEVELS, type Log } from '../log/log.ts';
 import { createPinoLog } from '../log/pino-log.ts';
@@ -43,6 +31,7 @@ import { FilesSource } from '../sources/files/files-source.ts';
 import type { KubeAccess } from '../sources/kube/kube-access.ts';
 import { parseListenAddress } from '../telemetry/listen-address.ts';
 import type { ClusterLink } from './agent-cluster.ts';
+import { createAgentSpeaker, listed } from './agent-speaker.ts';
 import type { AgentTelemetry } from './agent-telemetry.ts';
 import {
   checkOwnController,
@@ -87,7 +76,6 @@ Example
     --join-check https://127.0.0.1:6443/readyz --join-ca /etc/kubernetes/pki/ca.crt
 `;
 
-const CLOSE_TIMEOUT_MS = 2000;
 /** not a setting: two agents with different settings are whom it is about */
 const LOCK_FOLDER = '/run/herald';
 const EXIT_FAILED = 1;
@@ -319,16 +307,6 @@ function readPassword(path: string): string {
   }
 }
 
-/** What the kernel lists, or nothing where it cannot be asked just now: none of this is worth ending for. */
-function listed<T>(read: () => readonly T[]): readonly T[] {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof NetlinkError) return [];
-    throw error;
-  }
-}
-
 function machineWarnings(
   interfaces: ReadonlySet<string>,
   addresses: LockedAddressTable,
@@ -342,24 +320,4 @@ function ipv4Addresses(addresses: AddressTable) {
   return listed(() => addresses.list()).flatMap(({ address }) =>
     address.family === 'ipv4' ? [address] : [],
   );
-}
-
-/** A claimed address on the session's interface is no next hop: other nodes have it too. */
-function createAgentSpeaker(addresses: AddressTable, restarting: boolean): Speaker {
-  return new Speaker({
-    restarting,
-    clock: nodeClock,
-    random: nodeRandom,
-    transport: new NodeTcpTransport({ closeTimeoutMs: CLOSE_TIMEOUT_MS }),
-    interfaceAddresses: (local) => withoutClaimed(local, addresses),
-  });
-}
-
-function withoutClaimed(local: Endpoint, addresses: AddressTable): InterfaceAddresses | undefined {
-  const found = resolveLocalAddresses(local.address, local.zone);
-  if (found === undefined) return undefined;
-  const claimed = listed(() => addresses.list()).filter(({ ours }) => ours);
-  const isFree = (address: Parameters<typeof addressEquals>[0]) =>
-    !claimed.some((known) => addressEquals(known.address, address));
-  return { ...found, ipv4: found.ipv4.filter(isFree), ipv6: found.ipv6.filter(isFree) };
 }
