@@ -30,11 +30,12 @@ export class AgentChecks {
     const onChange = (key: string, verdict: Verdict) => this.#onVerdict(key, verdict);
     this.#runner = new CheckRunner({ clock, random, probe, onChange });
     if (kubeProxy === undefined) return;
-    const { ask, url: proxyUrl } = kubeProxy;
+    const { ask, url: proxyUrl, metricsUrl } = kubeProxy;
     this.#services = new ServiceHealth({
       clock,
       ask,
       proxyUrl,
+      metricsUrl,
       onChange: () => {
         this.#shareFacts();
         options.onDecisive();

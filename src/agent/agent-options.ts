@@ -55,4 +55,6 @@ export interface KubeProxy {
   readonly ask: AskHttp;
   /** of its own health; undefined: it is not asked, and Services wait for nothing */
   readonly url: string | undefined;
+  /** of its metrics */
+  readonly metricsUrl?: string | undefined;
 }

@@ -43,19 +43,3 @@ function field(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined;
   return Object.getOwnPropertyDescriptor(value, name)?.value;
 }
-
-/** a Service's status follows its claim, and kube-proxy waits for that: rules of the moment before are not yet those of the Service */
-const STATUS_LAG_MS = 20;
-/** kube-proxy writes rules at most once a second, so what was wanted before has been written by then */
-const SYNC_PERIOD_MS = 1000;
-
-/** Have the rules been written since this claim was first seen? */
-export function hasSyncedSince(
-  health: ProxyHealth,
-  family: Family,
-  seen: { readonly wallMs: number; readonly ageMs: number },
-): boolean {
-  if (health.syncedMs === undefined) return health.isHealthy && seen.ageMs >= SYNC_PERIOD_MS;
-  const syncedMs = health.syncedMs[family];
-  return syncedMs !== undefined && syncedMs > seen.wallMs + STATUS_LAG_MS;
-}

@@ -7,11 +7,19 @@
  */
 
 import type { Clock, Timer } from 'bgp-ts';
-import type { AskHttp } from '../checks/ask-http.ts';
+import type { AskHttp, HttpAnswer } from '../checks/ask-http.ts';
 import type { Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import { NodePorts } from './node-ports.ts';
-import { hasSyncedSince, type ProxyHealth, parseProxyHealth } from './proxy-health.ts';
+import { type ProxyHealth, parseProxyHealth } from './proxy-health.ts';
+import { parseProxyMetrics } from './proxy-metrics.ts';
+import {
+  followSyncs,
+  isWrittenByHealth,
+  isWrittenBySyncs,
+  type SyncStarts,
+  type Wanted,
+} from './proxy-sync.ts';
 import type { ServiceFacts } from './view.ts';
 
 export interface ServiceHealthOptions {
@@ -19,21 +27,30 @@ export interface ServiceHealthOptions {
   readonly ask: AskHttp;
   /** of kube-proxy's own health; undefined: nobody to ask */
   readonly proxyUrl: string | undefined;
+  /** of its metrics, which tell more; undefined: not to be asked */
+  readonly metricsUrl?: string | undefined;
   readonly onChange: () => void;
 }
 
-/** the longest that a new claim waits for kube-proxy's rules */
-const LONGEST_WAIT_MS = 2000;
+/** the longest that a claim waits for kube-proxy's rules, and for a kube-proxy that does not answer */
+const LONGEST_WAIT_MS = 5000;
+const SILENT_WAIT_MS = 2000;
+/** the status of a Service follows its new claim, and kube-proxy learns of the address from it */
+const TOLD_MS = 1000;
+/** an older claim has been told of; but its endpoints may have come just now */
+const HEARD_MS = 100;
+const NEW_MS = 15_000;
 const ASK_WAITING_MS = 50;
 const ASK_IDLE_MS = 1000;
+/** metrics that nobody serves are not asked for again so soon */
+const NO_METRICS_MS = 60_000;
 const TIMEOUT_MS = 1000;
 /** one late sync is no illness */
 const UNWELL_AFTER_MS = 3000;
 
 interface Seen {
-  readonly claim: IpClaim;
-  readonly nowMs: number;
-  readonly wallMs: number;
+  readonly wanted: Wanted;
+  readonly sinceMs: number;
 }
 
 export class ServiceHealth {
@@ -44,6 +61,10 @@ export class ServiceHealth {
   readonly #waiting = new Map<string, Seen>();
   #facts: ServiceFacts = { ports: new Map(), waiting: new Map(), isProxyUnwell: false };
   #failingSinceMs: number | undefined;
+  #health: ProxyHealth | undefined;
+  #healthAskedMs = Number.NEGATIVE_INFINITY;
+  #starts: SyncStarts | undefined;
+  #noMetricsUntilMs = Number.NEGATIVE_INFINITY;
   #timer: Timer | undefined;
   #asking: { cancel(): void } | undefined;
   #hasServices = false;
@@ -70,20 +91,25 @@ export class ServiceHealth {
     for (const name of this.#settled) if (!served.has(name)) this.#settled.delete(name);
     for (const name of this.#waiting.keys()) if (!served.has(name)) this.#waiting.delete(name);
     for (const claim of served.values()) this.#see(claim, areOld);
+    if (this.#waiting.size === 0) this.#starts = undefined;
     this.#hasServices = served.size > 0;
     this.#ports.apply(ports);
     this.#publish();
     this.#schedule();
   }
 
-  #see(claim: IpClaim, isOld: boolean): void {
+  #see({ object, createdMs }: Sourced<IpClaim>, isOld: boolean): void {
     const { clock, proxyUrl } = this.#options;
-    if (this.#settled.has(claim.name) || this.#waiting.has(claim.name)) return;
-    if (isOld || proxyUrl === undefined) this.#settled.add(claim.name);
-    else {
-      const seen = { claim, nowMs: clock.now(), wallMs: clock.wallTimeMs() };
-      this.#waiting.set(claim.name, seen);
+    const { name, address } = object;
+    if (this.#settled.has(name) || this.#waiting.has(name)) return;
+    if (isOld || proxyUrl === undefined) {
+      this.#settled.add(name);
+      return;
     }
+    const seenMs = clock.wallTimeMs();
+    const heardMs = seenMs + (seenMs - createdMs < NEW_MS ? TOLD_MS : HEARD_MS);
+    const wanted = { family: address.family, seenMs, heardMs };
+    this.#waiting.set(name, { wanted, sinceMs: clock.now() });
   }
 
   stop(): void {
@@ -104,32 +130,59 @@ export class ServiceHealth {
     this.#timer = clock.startTimer(waitMs, () => this.#ask(proxyUrl));
   }
 
-  #ask(url: string): void {
-    this.#asking = this.#options.ask(url, TIMEOUT_MS, (answer) => {
+  /** The metrics while somebody waits, and its health once a second, or in their place. */
+  #ask(proxyUrl: string): void {
+    const { clock, ask, metricsUrl } = this.#options;
+    const nowMs = clock.now();
+    const isHealthDue = nowMs - this.#healthAskedMs >= ASK_IDLE_MS;
+    const hasMetrics = metricsUrl !== undefined && nowMs >= this.#noMetricsUntilMs;
+    const isForMetrics = hasMetrics && this.#waiting.size > 0 && !isHealthDue;
+    if (!isForMetrics) this.#healthAskedMs = nowMs;
+    this.#asking = ask(isForMetrics ? metricsUrl : proxyUrl, TIMEOUT_MS, (answer) => {
       this.#asking = undefined;
-      const health =
-        answer.kind === 'answered' ? parseProxyHealth(answer.status, answer.body) : undefined;
-      this.#take(health);
+      if (isForMetrics) this.#takeMetrics(answer);
+      else this.#takeHealth(answer);
+      this.#settle();
+      this.#become();
       this.#schedule();
     });
   }
 
-  /** undefined: unknown, which changes nothing but that waits come to their end */
-  #take(health: ProxyHealth | undefined): void {
+  /** no answer is unknown, which changes nothing but that waits come to their end */
+  #takeHealth(answer: HttpAnswer): void {
+    const nowMs = this.#options.clock.now();
+    this.#health =
+      answer.kind === 'answered' ? parseProxyHealth(answer.status, answer.body) : undefined;
+    if (this.#health === undefined) return;
+    this.#failingSinceMs = this.#health.isHealthy ? undefined : (this.#failingSinceMs ?? nowMs);
+  }
+
+  #takeMetrics(answer: HttpAnswer): void {
+    const isAnswer = answer.kind === 'answered' && answer.status === 200;
+    const metrics = isAnswer ? parseProxyMetrics(answer.body) : undefined;
+    if (metrics === undefined) {
+      this.#starts = undefined;
+      this.#noMetricsUntilMs = this.#options.clock.now() + NO_METRICS_MS;
+    } else this.#starts = followSyncs(this.#starts ?? {}, metrics);
+  }
+
+  #settle(): void {
     const { clock } = this.#options;
     const nowMs = clock.now();
-    if (health !== undefined) {
-      this.#failingSinceMs = health.isHealthy ? undefined : (this.#failingSinceMs ?? nowMs);
-    }
-    for (const [name, { claim, nowMs: sinceMs, wallMs }] of this.#waiting) {
-      const ageMs = nowMs - sinceMs;
-      const { family } = claim.address;
-      const isWritten = health !== undefined && hasSyncedSince(health, family, { wallMs, ageMs });
-      if (!isWritten && ageMs < LONGEST_WAIT_MS) continue;
+    const isSilent = this.#health === undefined && this.#starts === undefined;
+    const longestMs = isSilent ? SILENT_WAIT_MS : LONGEST_WAIT_MS;
+    for (const [name, { wanted, sinceMs }] of this.#waiting) {
+      if (!this.#isWritten(wanted, clock.wallTimeMs()) && nowMs - sinceMs < longestMs) continue;
       this.#waiting.delete(name);
       this.#settled.add(name);
     }
-    this.#become();
+    // how long a writing took is known from two looks that follow each other
+    if (this.#waiting.size === 0) this.#starts = undefined;
+  }
+
+  #isWritten(wanted: Wanted, wallMs: number): boolean {
+    if (this.#starts !== undefined) return isWrittenBySyncs(this.#starts, wanted, wallMs);
+    return this.#health !== undefined && isWrittenByHealth(this.#health, wanted, wallMs);
   }
 
   #become(): void {
@@ -148,8 +201,8 @@ export class ServiceHealth {
       before.waiting.size === this.#waiting.size &&
       [...before.waiting.keys()].every((name) => this.#waiting.has(name));
     if (isSame) return false;
-    const waiting = [...this.#waiting].map(([name, { nowMs }]) => {
-      return [name, nowMs + LONGEST_WAIT_MS] as const;
+    const waiting = [...this.#waiting].map(([name, { sinceMs }]) => {
+      return [name, sinceMs + LONGEST_WAIT_MS] as const;
     });
     this.#facts = { ports: answers, waiting: new Map(waiting), isProxyUnwell };
     return true;
@@ -158,15 +211,16 @@ export class ServiceHealth {
 
 /** Claims with Services behind them, by name, and the ports of those that are Local. */
 function servedBy(claims: readonly Sourced<IpClaim>[]): {
-  readonly served: ReadonlyMap<string, IpClaim>;
+  readonly served: ReadonlyMap<string, Sourced<IpClaim>>;
   readonly ports: ReadonlySet<number>;
 } {
-  const served = new Map<string, IpClaim>();
+  const served = new Map<string, Sourced<IpClaim>>();
   const ports = new Set<number>();
-  for (const { object, source } of claims) {
+  for (const claim of claims) {
+    const { object, source } = claim;
     const { name, services, withdrawn } = object;
     if (source !== 'api' || services.length === 0 || withdrawn !== undefined) continue;
-    served.set(name, object);
+    served.set(name, claim);
     for (const { healthCheckNodePort: port } of services) if (port !== undefined) ports.add(port);
   }
   return { served, ports };

@@ -17,7 +17,8 @@ export type AskHttp = (
   answer: (answer: HttpAnswer) => void,
 ) => { cancel(): void };
 
-const MAX_BODY = 64 * 1024;
+/** metrics of a busy kube-proxy are some hundred kilobytes */
+const MAX_BODY = 1024 * 1024;
 const KEEP_MS = 10_000;
 
 /** `close` lets go of the connections that are kept. */

@@ -289,9 +289,15 @@ function createAgent(
   });
 }
 
-function kubeProxyOf({ source, kubeProxyCheck }: SettingTexts): KubeProxy | undefined {
+function kubeProxyOf(settings: SettingTexts): KubeProxy | undefined {
+  const { source, kubeProxyCheck, kubeProxyMetrics } = settings;
   if (!parseSources(source).sources.includes('api')) return undefined;
-  return { ask: createAskHttp(), url: kubeProxyCheck === 'none' ? undefined : kubeProxyCheck };
+  const url = urlOf(kubeProxyCheck);
+  return { ask: createAskHttp(), url, metricsUrl: urlOf(kubeProxyMetrics) };
+}
+
+function urlOf(text: string): string | undefined {
+  return text === 'none' ? undefined : text;
 }
 
 /** Asked for without waiting: a pipe in its place would hold everything until somebody writes. */

@@ -45,7 +45,14 @@ export const SETTINGS = {
     'URL',
     'http://127.0.0.1:10256/healthz',
     proxyCheck,
-    "kube-proxy's health: a new Service's route waits for its rules, 2 s at most; `none` where there is no kube-proxy",
+    "kube-proxy's health: a new Service's route waits for its rules, 5 s at most; `none` where there is no kube-proxy",
+  ),
+  kubeProxyMetrics: row(
+    'kube-proxy-metrics',
+    'URL',
+    'http://127.0.0.1:10249/metrics',
+    proxyCheck,
+    "kube-proxy's metrics, which tell when it began to write its rules; `none`: only its health is asked",
   ),
   withController: yesNo(
     'with-controller',
@@ -188,7 +195,7 @@ export type SettingTexts = Readonly<Record<SettingName, string>>;
 function proxyCheck(text: string): void {
   if (text === 'none') return;
   const parsed = text.startsWith('http:') ? parseTarget(text) : undefined;
-  if (parsed?.ok !== true) throw new Error('write http://HOST:PORT/healthz, or none');
+  if (parsed?.ok !== true) throw new Error('write http://HOST:PORT/PATH, or none');
 }
 
 function address(text: string): void {

@@ -154,8 +154,7 @@ describe('pools that shrink and go under a Service in use', function () {
       'no claim is left',
       async () => (await cluster.api.list(IP_CLAIMS)).items.length,
       (count) => count === 0,
-      // an address that is freed twice in a row is answered for with the numbers, which take up to 75 s
-      { timeoutMs: 150_000 },
+      PATIENT,
     );
   });
 });

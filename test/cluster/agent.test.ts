@@ -242,7 +242,7 @@ describe('the agent of a cluster', function () {
       expect(await has(bird, `${VIP}/32`)).to.equal(true);
     });
 
-    it('a new Service waits for the rules, by one question for all, and no longer than 2 s', async () => {
+    it('a new Service waits for the rules, by one question for all, and no longer than 5 s', async () => {
       const synced = (at: string) => JSON.stringify({ status: { IPv4: { lastUpdated: at } } });
       answer = { status: 200, body: synced('2020-01-01T00:00:00Z') };
       await cluster.addNode(NODE, { bootID: BOOT_ID });

@@ -21,6 +21,9 @@ const ROUNDS = HERALD_TEST_LONG === '' ? 8 : 60;
 const EVERY_MS = 5;
 /** what is looked at after the last node has come */
 const AFTER_MS = 700;
+/** what was open when the router's next hops changed began so long before, at most; and the time until a change is seen */
+const OPEN_MS = 100;
+const SEEN_MS = 30;
 const BOTH = `${nodeAddress(1)} ${nodeAddress(2)}`;
 
 describe('beside a real kube-proxy', function () {
@@ -49,18 +52,29 @@ describe('beside a real kube-proxy', function () {
     await cluster.addService({ ...service, annotations: { [ANNOTATION.addresses]: address } });
   }
 
-  /** probes that were sent while the router had a way, and got no answer */
+  /**
+   * Probes that were sent while the router had a way, and got no answer. When a second way comes the router deals out anew, and what was on the
+   * way in that very moment may end at a node that has not seen its beginning: that is the router's, and a matter of milliseconds.
+   */
   async function lostOnTheWay(address: string, probing: Prober, routes: RouteWatch) {
     await world.reachedBy(address, (hops) => hops === BOTH);
     const settledMs = nowMs() + AFTER_MS;
     await passes(AFTER_MS);
-    const first = routes.events(address).find(({ gateways }) => gateways.length > 0);
+    const changes = routes.events(address);
+    const first = changes.find(({ gateways }) => gateways.length > 0);
     if (first === undefined) throw new Error('the kernel has the route, but nobody saw it come');
-    return await probing.outage(first.atMs, settledMs);
+    const { sent } = await probing.outage(first.atMs, settledMs);
+    const later = changes.filter(({ atMs }) => atMs > first.atMs);
+    const lost = probing
+      .read()
+      .filter(({ sentMs }) => sentMs >= first.atMs && sentMs <= settledMs)
+      .filter(({ lost: why }) => why !== undefined && why !== 'reset')
+      .filter(({ sentMs }) => {
+        return !later.some(({ atMs }) => sentMs > atMs - OPEN_MS && sentMs < atMs + SEEN_MS);
+      });
+    return { sent, lost, changes };
   }
 
-  // A claim is written before the status of its Service, and kube-proxy knows an address from the status alone: rules that it writes in between
-  // are taken for those of the address. On a busy machine that moment is long enough to be met now and then; without the check all rounds lose.
   it('probes do not arrive before they can be served', async () => {
     const routes = await RouteWatch.start(world.router);
     const lost: Record<string, unknown> = {};
@@ -71,15 +85,14 @@ describe('beside a real kube-proxy', function () {
         ...{ address, port: 80, everyMs: EVERY_MS, seconds: 60 },
       });
       await serve(`s${round}`, address);
-      const outage = await lostOnTheWay(address, probing, routes);
+      const seen = await lostOnTheWay(address, probing, routes);
       await probing.stop();
-      sent += outage.sent;
-      if (outage.lost > 0) lost[address] = outage;
+      sent += seen.sent;
+      if (seen.lost.length > 0) lost[address] = seen;
       await world.cluster.api.delete(inNamespace(SERVICES, 'default'), `s${round}`);
     }
     await routes.stop();
-    const said = JSON.stringify(lost);
-    expect(Object.keys(lost).length, said).to.be.at.most(ROUNDS / 4);
+    expect(lost).to.deep.equal({});
     expect(sent).to.be.above(ROUNDS * 50);
   });
 });

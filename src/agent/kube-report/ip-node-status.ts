@@ -32,7 +32,7 @@ export interface ReportFacts {
   /** of exclusive claims on the move, as all routers have been told; those that are waited for longest first */
   readonly levels: readonly IpNodeLevel[];
   readonly observedClaims?: string;
-  /** names of claims that were released and are still there */
+  /** claims that were released and are still there, each release under a name of its own */
   readonly released: readonly string[];
   /** grows with every change of an exclusive claim that this node has a part in */
   readonly moves: number;

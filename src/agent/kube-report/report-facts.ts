@@ -59,7 +59,7 @@ export function reportFacts(
 
 /** What is worth knowing of ten thousand claims, found once per set of documents. */
 interface ClaimSummary {
-  /** names of claims that were released and are still there */
+  /** claims that were released and are still there, each release under a name of its own */
   readonly released: readonly string[];
   /** all but the anycast ones */
   readonly placed: readonly IpClaim[];
@@ -77,7 +77,7 @@ function claimSummary(documents: Documents): ClaimSummary {
   let hasOwnPlacement = false;
   for (const { object, source } of documents.claims) {
     if (source !== 'api') continue;
-    if (isReleased(object)) released.push(object.name);
+    if (isReleased(object)) released.push(`${object.name}#${numberOf(object)}`);
     if (!(ANYCAST_LABEL in object.labels)) placed.push(object);
     hasOwnPlacement ||= object.placement?.mode === 'exclusive';
   }
@@ -100,6 +100,16 @@ function refusedBy(decided: DesiredState, carriers: Carriers): readonly ClaimRef
   const claims = refusalsOf(decided, carriers);
   refusals.set(decided, { by, claims });
   return claims;
+}
+
+const numbers = new WeakMap<IpClaim, number>();
+let lastNumber = 0;
+
+/** An address may be released, taken and released again between two writes: these are two releases, and each wants its answer. */
+function numberOf(claim: IpClaim): number {
+  const number = numbers.get(claim) ?? ++lastNumber;
+  numbers.set(claim, number);
+  return number;
 }
 
 /** its last Service has left it; who withdraws for another reason leaves them in */

@@ -21,7 +21,7 @@ export function isMoreUrgent(one: Urgency, other: Urgency): boolean {
 
 export interface Written {
   readonly status: IpNodeStatus;
-  /** claims whose release is answered by its `observedClaims` */
+  /** releases that are answered by its `observedClaims` */
   readonly released: readonly string[];
   /** the change of its exclusive claims that is answered by its `observedClaims` */
   readonly moves: number;
@@ -34,7 +34,7 @@ export function urgencyOf(before: Written | undefined, now: Written): Urgency {
   // its exclusive claims are to be elsewhere before it goes
   if (before.status.draining === undefined && now.status.draining !== undefined) return 'move';
   const answered = new Set(before.released);
-  if (now.released.some((address) => !answered.has(address))) return 'release';
+  if (now.released.some((release) => !answered.has(release))) return 'release';
   if (!isEqual(facts(before.status), facts(now.status))) return 'fact';
   return isEqual(before.status, now.status) ? 'none' : 'count';
 }

@@ -11,6 +11,7 @@ import type { Balancer, BalancerPlace, BalancerProcess } from './balancer.ts';
 export interface HeraldSettings {
   /** of kube-proxy's health; default none, as MetalLB has none */
   readonly proxyCheck?: string;
+  readonly proxyMetrics?: string;
   /** the agent's way to the API, where somebody counts in between */
   readonly agentKubeconfig?: string;
   readonly controllerMetrics?: number;
@@ -70,6 +71,7 @@ export class HeraldBalancer implements Balancer {
   async start(): Promise<void> {
     const { folder, node } = this.#place;
     const { controllerMetrics: port, proxyCheck = 'none' } = this.#settings;
+    const { proxyMetrics = 'none' } = this.#settings;
     const [controller, agent] = [
       await controllerKubeconfig(this.#cluster),
       this.#settings.agentKubeconfig ?? (await agentKubeconfig(this.#cluster, node)),
@@ -85,7 +87,8 @@ export class HeraldBalancer implements Balancer {
     this.#starts += 1;
     const state = join(folder, `state-${this.#starts}`);
     mkdirSync(state, { recursive: true });
-    const own = ['--node-name', node, '--kube-proxy-check', proxyCheck];
+    const proxy = ['--kube-proxy-check', proxyCheck, '--kube-proxy-metrics', proxyMetrics];
+    const own = ['--node-name', node, ...proxy];
     const places = ['--state-dir', state, '--socket', join(state, 'agent.sock')];
     this.agent = startHerald(['agent', '--source', 'kube', ...own, ...places], {
       name: 'agent',

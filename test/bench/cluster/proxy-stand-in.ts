@@ -1,7 +1,7 @@
 /**
  * Something that behaves like kube-proxy of Kubernetes 1.34 as far as Herald can see it: it learns of addresses from the status of Services, writes
- * its rules at most once a second, takes its time for that, and tells at /healthz when rules of a family were last written. Instead of
- * rules it keeps the moment from which each address could have been served.
+ * its rules at most once a second, takes its time for that, and tells at /healthz when rules of a family were last written and at /metrics when it
+ * last heard of something. Instead of rules it keeps the moment from which each address could have been served.
  */
 
 import { randomInt } from 'node:crypto';
@@ -21,6 +21,9 @@ export class ProxyStandIn {
   readonly #wanted = new Set<string>();
   #lastStartMs = 0;
   #writtenAt = new Date();
+  #queuedAt = new Date();
+  #writings = 1;
+  #busyMs = 10;
   #timer: NodeJS.Timeout | undefined;
   #isWriting = false;
 
@@ -31,9 +34,8 @@ export class ProxyStandIn {
   static async start(feed: ServiceFeed): Promise<ProxyStandIn> {
     const server = createServer();
     const proxy = new ProxyStandIn(server);
-    server.on('request', (_request, response) => {
-      response.setHeader('content-type', 'application/json');
-      response.end(proxy.#health());
+    server.on('request', ({ url }, response) => {
+      response.end(url === '/metrics' ? proxy.#metrics() : proxy.#health());
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     feed.onServed((_name, { address }) => proxy.#want(address));
@@ -41,9 +43,17 @@ export class ProxyStandIn {
   }
 
   get url(): string {
+    return `${this.#origin}/healthz`;
+  }
+
+  get metricsUrl(): string {
+    return `${this.#origin}/metrics`;
+  }
+
+  get #origin(): string {
     const local = this.#server.address();
     if (local === null || typeof local === 'string') throw new Error('no port');
-    return `http://127.0.0.1:${local.port}/healthz`;
+    return `http://127.0.0.1:${local.port}`;
   }
 
   /** since when a packet to this address would have been served */
@@ -68,8 +78,21 @@ export class ProxyStandIn {
     });
   }
 
+  #metrics(): string {
+    const values = {
+      duration_seconds_sum: this.#busyMs / 1000,
+      duration_seconds_count: this.#writings,
+      last_queued_timestamp_seconds: this.#queuedAt.getTime() / 1000,
+      last_timestamp_seconds: this.#writtenAt.getTime() / 1000,
+    };
+    return Object.entries(values)
+      .map(([name, value]) => `kubeproxy_sync_proxy_rules_${name}{ip_family="IPv4"} ${value}\n`)
+      .join('');
+  }
+
   #want(address: string): void {
     this.#wanted.add(address);
+    this.#queuedAt = new Date();
     this.#schedule();
   }
 
@@ -91,6 +114,8 @@ export class ProxyStandIn {
         const atMs = nowMs();
         for (const address of taken) this.#served.set(address, atMs);
         this.#writtenAt = new Date();
+        this.#writings += 1;
+        this.#busyMs += atMs - this.#lastStartMs;
         this.#isWriting = false;
         if (this.#wanted.size > 0) this.#schedule();
       },

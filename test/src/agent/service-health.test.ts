@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { NodePorts } from '../../../src/agent/node-ports.ts';
-import { hasSyncedSince, parseProxyHealth } from '../../../src/agent/proxy-health.ts';
 import { ServiceHealth } from '../../../src/agent/service-health.ts';
 import type { AskHttp, HttpAnswer } from '../../../src/checks/ask-http.ts';
 import type { Sourced } from '../../../src/model/documents.ts';
@@ -31,7 +30,25 @@ const said = (status: number, body = ''): HttpAnswer => ({ kind: 'answered', sta
 function served(index: number, port?: number): Sourced<IpClaim> {
   const service = { namespace: 'a', name: `s${index}` };
   const services = [port === undefined ? service : { ...service, healthCheckNodePort: port }];
-  return { ...sourced(claim({ at: `198.51.100.${index}`, services })), source: 'api' };
+  return {
+    ...sourced(claim({ at: `198.51.100.${index}`, services })),
+    source: 'api',
+    createdMs: Infinity,
+  };
+}
+
+function metricsText(proxy: {
+  readonly queued: number;
+  readonly synced: number;
+  readonly syncs: number;
+  readonly busy: number;
+}): string {
+  return [
+    `kubeproxy_sync_proxy_rules_duration_seconds_sum{ip_family="IPv4"} ${proxy.busy / 1000}`,
+    `kubeproxy_sync_proxy_rules_duration_seconds_count{ip_family="IPv4"} ${proxy.syncs}`,
+    `kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds{ip_family="IPv4"} ${proxy.queued / 1000}`,
+    `kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family="IPv4"} ${proxy.synced / 1000}`,
+  ].join('\n');
 }
 
 const synced = (wallMs: number) =>
@@ -49,26 +66,83 @@ describe('health of Services', () => {
     expect(world.asked.length).to.be.within(5, 10);
     expect(health.facts.waiting.size).to.equal(200);
     world.answers = () => said(200, synced(world.clock.wallTimeMs()));
-    world.clock.advance(100);
+    world.clock.advance(400);
+    expect(health.facts.waiting.size).to.equal(200);
+    world.clock.advance(200);
     expect(health.facts.waiting.size).to.equal(0);
     expect(world.changes).to.equal(1);
     health.stop();
     expect(world.clock.pendingTimers).to.equal(0);
   });
 
-  it('waits for nobody longer than two seconds, and for nothing where there is nobody to ask', () => {
+  it('waits two seconds for somebody who does not answer, five for one who has not written, and for nothing where there is nobody', () => {
     const world = new World();
     const health = new ServiceHealth({ ...world, proxyUrl: 'http://p/healthz' });
     health.apply([served(1)]);
+    world.clock.advance(1900);
+    expect(health.facts.waiting.size).to.equal(1);
+    world.clock.advance(200);
+    expect(health.facts.waiting.size).to.equal(0);
+    world.answers = () => said(200, synced(0));
+    health.apply([served(1), served(2)]);
     const [until = 0] = health.facts.waiting.values();
-    expect(until).to.equal(world.clock.now() + 2000);
-    world.clock.advance(2200);
+    expect(until).to.equal(world.clock.now() + 5000);
+    world.clock.advance(4900);
+    expect(health.facts.waiting.size).to.equal(1);
+    world.clock.advance(200);
     expect(health.facts.waiting.size).to.equal(0);
     health.stop();
     const alone = new ServiceHealth({ ...world, proxyUrl: undefined });
     alone.apply([served(1)]);
     expect(alone.facts.waiting.size).to.equal(0);
     alone.stop();
+  });
+
+  it('goes by the metrics where there are some: rules that were being written when the claim came are not its own', () => {
+    const world = new World();
+    const urls = { proxyUrl: 'http://p/healthz', metricsUrl: 'http://p/metrics' };
+    const health = new ServiceHealth({ ...world, ...urls });
+    const atMs = world.clock.wallTimeMs();
+    const proxy = { queued: atMs + 20, synced: atMs - 1000, syncs: 7, busy: 300 };
+    world.answers = (url) =>
+      url.endsWith('metrics') ? said(200, metricsText(proxy)) : said(200, synced(proxy.synced));
+    health.apply([served(1)]);
+    world.clock.advance(200);
+    Object.assign(proxy, { synced: atMs + 190, syncs: 8, busy: 500 });
+    world.clock.advance(1000);
+    expect(health.facts.waiting.size).to.equal(1);
+    Object.assign(proxy, { synced: atMs + 1300, syncs: 9, busy: 540 });
+    world.clock.advance(120);
+    expect(health.facts.waiting.size).to.equal(0);
+    health.stop();
+  });
+
+  it('asks for the health where nobody serves metrics, and hardly for these', () => {
+    const world = new World();
+    const urls = { proxyUrl: 'http://p/healthz', metricsUrl: 'http://p/metrics' };
+    const health = new ServiceHealth({ ...world, ...urls });
+    const silent: HttpAnswer = { kind: 'silent', sentence: 'refused' };
+    world.answers = (url) =>
+      url.endsWith('metrics') ? silent : said(200, synced(world.clock.wallTimeMs()));
+    health.apply([served(1)]);
+    world.clock.advance(1200);
+    expect(health.facts.waiting.size).to.equal(0);
+    expect(world.asked.filter((url) => url.endsWith('metrics')).length).to.equal(1);
+    health.stop();
+  });
+
+  it('lets an older claim go at once that has come to this node', () => {
+    const world = new World();
+    const urls = { proxyUrl: 'http://p/healthz', metricsUrl: 'http://p/metrics' };
+    const health = new ServiceHealth({ ...world, ...urls });
+    const atMs = world.clock.wallTimeMs();
+    const proxy = { queued: atMs - 50_000, synced: atMs - 49_900, syncs: 7, busy: 300 };
+    world.answers = (url) =>
+      url.endsWith('metrics') ? said(200, metricsText(proxy)) : said(200, synced(proxy.synced));
+    health.apply([{ ...served(1), createdMs: atMs - 60_000 }]);
+    world.clock.advance(250);
+    expect(health.facts.waiting.size).to.equal(0);
+    health.stop();
   });
 
   it('knows what is old, and forgets what was withdrawn', () => {
@@ -162,39 +236,5 @@ describe('health-check ports', () => {
     world.clock.advance(1000);
     expect(world.asked.every((url) => url.includes('2001'))).to.equal(true);
     ports.stop();
-  });
-});
-
-describe('what kube-proxy says of itself', () => {
-  const seen = { wallMs: 1_000_000, ageMs: 100 };
-  const isDone = (body: string, ageMs = 100) => {
-    const health = parseProxyHealth(200, body);
-    return health === undefined ? undefined : hasSyncedSince(health, 'ipv4', { ...seen, ageMs });
-  };
-
-  it('is when the rules of the family were written, not when it answered', () => {
-    const body = (ipv4: number) =>
-      JSON.stringify({
-        lastUpdated: new Date(9_000_000).toISOString(),
-        status: {
-          IPv4: { lastUpdated: new Date(ipv4).toISOString(), healthy: true },
-          IPv6: { lastUpdated: new Date(9_000_000).toISOString(), healthy: true },
-        },
-      });
-    expect(isDone(body(999_000))).to.equal(false);
-    expect(isDone(body(1_000_010))).to.equal(false);
-    expect(isDone(body(1_000_500))).to.equal(true);
-  });
-
-  it('is nothing before its first sync', () => {
-    expect(isDone('{"lastUpdated":"2030-01-01T00:00:00Z","status":{}}', 5000)).to.equal(false);
-  });
-
-  it('is a matter of time in releases that do not tell', () => {
-    const old = '{"lastUpdated":"2030-01-01T00:00:00Z","currentTime":"2030-01-01T00:00:00Z"}';
-    expect(isDone(old, 500)).to.equal(false);
-    expect(isDone(old, 1000)).to.equal(true);
-    expect(parseProxyHealth(404, old)).to.equal(undefined);
-    expect(parseProxyHealth(503, 'no JSON')).to.deep.equal({ isHealthy: false });
   });
 });

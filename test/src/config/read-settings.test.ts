@@ -11,6 +11,7 @@ const VALUES = {
   context: ['f', 'e', 'a'],
   apiServer: ['https://f', 'https://e:6443', 'https://a,https://b'],
   kubeProxyCheck: ['none', 'http://127.0.0.1:1/healthz', 'http://[::1]:2/healthz'],
+  kubeProxyMetrics: ['none', 'http://127.0.0.1:1/metrics', 'http://[::1]:2/metrics'],
   withController: ['true', 'false', 'true'],
   defaultClass: ['true', 'false', 'true'],
   nodeName: ['f', 'e', 'a'],

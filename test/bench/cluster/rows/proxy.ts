@@ -20,7 +20,7 @@ export async function measureProxy(stage: Stage): Promise<readonly Row[]> {
   const { receiver, options, say, feed } = stage;
   const proxy = await ProxyStandIn.start(feed);
   try {
-    await stage.balancer({ proxyCheck: proxy.url }).start();
+    await stage.balancer({ proxyCheck: proxy.url, proxyMetrics: proxy.metricsUrl }).start();
     const services = names('proxied', options.sizes.proxied);
     await createSlices(stage, services);
     await receiver.waitFor('the session', () => receiver.established.length > 0);

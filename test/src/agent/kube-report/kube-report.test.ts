@@ -290,6 +290,22 @@ describe('the report of an agent', () => {
     expect(scene.status?.routes).to.equal(0);
   });
 
+  it('answers the same address twice that is released, taken and released again before the next write', async () => {
+    const scene = new Scene();
+    const labels = { 'herald.dev/anycast': '' };
+    const service = { namespace: 'default', name: 'web' };
+    const release = () =>
+      scene.set([claim({ labels, services: [], withdrawn: { reason: 'released' } })], [pool()]);
+    scene.set([claim({ labels, services: [service] })], [pool()]);
+    await pass(scene.clock, 5000);
+    release();
+    await pass(scene.clock, 2700);
+    scene.set([claim({ labels, services: [service] })], [pool()]);
+    release();
+    await pass(scene.clock, 2700);
+    expect(scene.status?.observedClaims).to.equal(String(scene.told));
+  });
+
   it('answers a release as soon as it may, though the other watch of claims was late', async () => {
     const scene = new Scene();
     scene.set([claim({ labels: { [LABEL]: '0' }, node: 'n1' })], [pool()]);
