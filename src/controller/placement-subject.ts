@@ -42,9 +42,10 @@ export function lookAt(
     ignoreExcludeLabel: pool.ignoreExcludeLabel,
     notReady: pool.notReady,
     isForService: claim.services.length > 0,
+    family: claim.address.family,
   };
   const own = claim.placement === undefined ? '' : JSON.stringify(placement);
-  const group = `${pool.name} ${demand.isForService} ${own}`;
+  const group = `${pool.name} ${demand.family} ${demand.isForService} ${own}`;
   return {
     kind: 'subject',
     subject: { name: meta.name, meta, claim, placement, demand, group },

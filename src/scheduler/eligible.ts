@@ -6,6 +6,7 @@
  * it, is not waited for. What nobody knows yet moves nothing.
  */
 
+import type { Family } from 'bgp-ts';
 import { type ClusterNode, isOutOfService } from '../model/cluster-node.ts';
 import type { IpNode } from '../model/ip-node.ts';
 import type { IpPool, Placement } from '../model/ip-pool.ts';
@@ -31,6 +32,8 @@ export interface ClaimDemand {
   readonly notReady: IpPool['notReady'];
   /** the exclude label is about Services, not about what a person claimed */
   readonly isForService: boolean;
+  /** a session that does not carry it is none for these claims */
+  readonly family: Family;
 }
 
 export type Standing =
@@ -47,7 +50,8 @@ const ELIGIBLE: Standing = { kind: 'eligible' };
 export const CUT_MS = 3000;
 
 export function standing(facts: NodeFacts, demand: ClaimDemand): Standing {
-  return ofLife(facts) ?? ofNode(facts.node) ?? ofAgent(facts) ?? ofDemand(facts, demand);
+  const ofItself = ofLife(facts) ?? ofNode(facts.node) ?? ofAgent(facts);
+  return ofItself ?? ofFamily(facts.ipNode, demand) ?? ofDemand(facts, demand);
 }
 
 /** The nodes of a group, in the order of their names. */
@@ -120,6 +124,17 @@ function ofAgent({ ipNode, cutMs }: NodeFacts): Standing | undefined {
 
 export function hasSession(ipNode: IpNode | undefined): boolean {
   return ipNode?.status.sessions?.some(({ state }) => state === 'Established') === true;
+}
+
+/** It can speak, but nobody hears of these addresses from it: another one may be heard. */
+function ofFamily(ipNode: IpNode | undefined, { family }: ClaimDemand): Standing | undefined {
+  const up = ipNode?.status.sessions?.filter(({ state }) => state === 'Established') ?? [];
+  const isCarried = up.some(({ cannotCarry = [] }) => {
+    return !cannotCarry.some((each) => each.family === family);
+  });
+  if (up.length === 0 || isCarried) return undefined;
+  const name = family === 'ipv4' ? 'IPv4' : 'IPv6';
+  return { kind: 'leaves', sentence: `none of its BGP sessions carries ${name}` };
 }
 
 function ofDemand({ node, ipNode }: NodeFacts, demand: ClaimDemand): Standing {

@@ -5,9 +5,9 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeKubeconfig } from '../../test/cluster/support/kubeconfig.ts';
 import { FailingProxy } from '../../test/cluster/support/proxy.ts';
 import { field, optionalNumber, parseJson, text } from '../../test/interop/routers/json.ts';
+import { writeKubeconfig } from './kubeconfig.ts';
 import { serveControl } from './proxy-control.ts';
 import { PROXY_KUBECONFIG, PROXY_SETTINGS, PROXY_SOCKET } from './proxy-files.ts';
 

@@ -1,7 +1,7 @@
 /** The API over HTTP/2, many watches on few connections: for a process that plays hundreds of clients. As admin; no retries. */
 
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
-import type { Access } from '../../cluster/support/kubeconfig.ts';
+import type { Access } from '../../../tools/cluster/kubeconfig.ts';
 import { field, text } from '../../interop/routers/json.ts';
 
 /** the API server allows 100 streams per connection */

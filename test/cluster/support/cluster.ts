@@ -17,6 +17,12 @@ import {
   NODES,
   SERVICES,
 } from '../../../src/sources/kube/resources.ts';
+import {
+  type Credentials,
+  certificateOf,
+  writeKubeconfig,
+} from '../../../tools/cluster/kubeconfig.ts';
+import { Pki } from '../../../tools/cluster/pki.ts';
 import { kubernetesPrograms } from '../../../tools/kubernetes/assets.ts';
 import { ensureKubectl } from '../../../tools/kubernetes/kubectl.ts';
 import { field, items, text } from '../../interop/routers/json.ts';
@@ -24,7 +30,7 @@ import { isKept } from '../../support/netns.ts';
 import { type Output, run } from '../../support/process.ts';
 import { Applier, parseDocuments, readDocuments } from './apply.ts';
 import { type AuditEntry, type AuditMark, auditMark, readAudit } from './audit.ts';
-import { type Credentials, certificateOf, readKubeconfig, writeKubeconfig } from './kubeconfig.ts';
+import { readKubeconfig } from './kubeconfig.ts';
 import {
   type EndpointOptions,
   type NodeOptions,
@@ -36,7 +42,6 @@ import {
   sliceBody,
   sliceName,
 } from './objects.ts';
-import { Pki } from './pki.ts';
 import { reset } from './reset.ts';
 import { ApiServer, Etcd } from './servers.ts';
 import { ensure, serviceAccountToken, type TokenOptions } from './service-account.ts';

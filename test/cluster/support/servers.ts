@@ -4,9 +4,9 @@ import { randomInt } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
+import { certificateOf } from '../../../tools/cluster/kubeconfig.ts';
+import type { Pki } from '../../../tools/cluster/pki.ts';
 import { Daemon } from './daemon.ts';
-import { certificateOf } from './kubeconfig.ts';
-import type { Pki } from './pki.ts';
 import { TestApi } from './test-api.ts';
 
 /** Everything by its metadata; a request counts once, when it is answered (a watch: when it starts and when it ends). */

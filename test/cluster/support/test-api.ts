@@ -21,8 +21,8 @@ import {
   type WatchOptions,
   type WriteOptions,
 } from '../../../src/sources/kube/api.ts';
+import type { Access } from '../../../tools/cluster/kubeconfig.ts';
 import { field, items, optionalText, text } from '../../interop/routers/json.ts';
-import type { Access } from './kubeconfig.ts';
 
 const TIMEOUT_MS = 60_000;
 const PATCH_TYPES: Readonly<Record<PatchKind, string>> = {

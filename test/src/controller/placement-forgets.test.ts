@@ -20,6 +20,7 @@ const DEMAND: ClaimDemand = {
   ignoreExcludeLabel: false,
   notReady: 'keep',
   isForService: false,
+  family: 'ipv4',
 };
 
 describe('placement, of nodes that are gone', () => {

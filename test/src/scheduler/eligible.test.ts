@@ -17,9 +17,14 @@ const DEMAND: ClaimDemand = {
   ignoreExcludeLabel: false,
   notReady: 'keep',
   isForService: true,
+  family: 'ipv4',
 };
 const SINCE = '2026-01-01T00:00:00Z';
 const SESSION = { peer: 'tor', address: '192.0.2.1', state: 'Established' } as const;
+const WITHOUT_SIX = {
+  ...SESSION,
+  cannotCarry: [{ family: 'ipv6', message: 'no next hop' }],
+} as const;
 const DOWN = { ...SESSION, state: 'Active' } as const;
 const STATUS: IpNodeStatus = {
   joined: { open: true, reason: 'Ready', message: 'it has joined', since: SINCE },
@@ -181,6 +186,24 @@ const ROWS: readonly Row[] = [
     },
     kind: 'leaves',
     sentence: 'nodeSelector',
+  },
+  {
+    what: 'whose sessions do not carry the family',
+    facts: facts({ ipNode: ipNode({ ...STATUS, sessions: [WITHOUT_SIX, DOWN] }) }),
+    demand: { family: 'ipv6' },
+    kind: 'leaves',
+    sentence: 'none of its BGP sessions carries IPv6',
+  },
+  {
+    what: 'whose sessions do not carry the other family',
+    facts: facts({ ipNode: ipNode({ ...STATUS, sessions: [WITHOUT_SIX] }) }),
+    kind: 'eligible',
+  },
+  {
+    what: 'of whose sessions one carries the family',
+    facts: facts({ ipNode: ipNode({ ...STATUS, sessions: [WITHOUT_SIX, SESSION] }) }),
+    demand: { family: 'ipv6' },
+    kind: 'eligible',
   },
 ];
 

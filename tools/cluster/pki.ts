@@ -1,11 +1,11 @@
 /**
- * The keys of one test cluster: an authority, a certificate for all its API servers, client certificates by user and groups, and the
+ * The keys of one cluster of ours: an authority, a certificate for all its API servers, client certificates by user and groups, and the
  * key that signs service-account tokens. Made by the openssl command, P-256 throughout: milliseconds each.
  */
 
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openssl } from '../../support/certificates.ts';
 
 export interface KeyPair {
   readonly certFile: string;
@@ -24,14 +24,15 @@ export class Pki {
   readonly serviceAccountKey: string;
   #issued = 0;
 
-  constructor(folder: string) {
+  /** `names`: more that the server's certificate is good for, like `IP:192.0.2.1` */
+  constructor(folder: string, names: readonly string[] = []) {
     this.#folder = folder;
     this.caFile = join(folder, 'ca.pem');
     const out = ['-keyout', join(folder, 'ca.key'), '-out', this.caFile];
     openssl(['req', '-x509', ...NEW_KEY, '-subj', '/CN=herald-test-cluster', ...DAYS, ...out]);
     this.server = this.#issue(
       '/CN=kube-apiserver',
-      `extendedKeyUsage=serverAuth,clientAuth\nsubjectAltName=${SERVER_NAMES}`,
+      `extendedKeyUsage=serverAuth,clientAuth\nsubjectAltName=${[SERVER_NAMES, ...names].join()}`,
     );
     this.serviceAccountKey = join(folder, 'service-account.key');
     // the older form of the file: Kubernetes takes a public key out of a private one of that form only
@@ -52,6 +53,12 @@ export class Pki {
     return this.#issue(subject, 'extendedKeyUsage=clientAuth');
   }
 
+  /** The certificate of a server that is not the API server, such as a kubelet. */
+  serverFor(name: string, altNames: readonly string[]): KeyPair {
+    const extensions = `extendedKeyUsage=serverAuth\nsubjectAltName=${altNames.join()}`;
+    return this.#issue(`/CN=${name}`, extensions);
+  }
+
   get ca(): string {
     return readFileSync(this.caFile, 'utf8');
   }
@@ -68,4 +75,8 @@ export class Pki {
     openssl(['x509', '-req', ...signer, ...DAYS, ...made]);
     return { certFile, keyFile };
   }
+}
+
+function openssl(args: readonly string[]): void {
+  execFileSync('openssl', args, { stdio: ['ignore', 'pipe', 'pipe'] });
 }
