@@ -23,7 +23,8 @@ Installs what is missing, and nothing when nothing is missing:
                    exabgp, tshark, iproute2, nftables, ethtool, procps (the interop tests need them);
                    etcd-server, openssl (the standalone tests run a real API server); debootstrap, python3,
                    systemd (they boot a Debian by cloud-init and verify units); libfaketime (they step an agent's clock);
-                   chromium (the page of the demo)
+                   chromium (the page of the demo); docker.io, containerd, runc, containernetworking-plugins (the
+                   lab: images, containerlab, and nodes with real pods)
   npm packages     npm ci, when node_modules is missing or does not belong to package-lock.json
 
 No router is started, now or at the next boot; a router that already ran before keeps running.
@@ -85,6 +86,10 @@ missing_lab_packages() {
   has systemd-analyze || echo systemd
   has python3 || echo python3
   has_libfaketime || echo libfaketime
+  { has docker && has dockerd; } || echo docker.io
+  has containerd || echo containerd
+  has runc || echo runc
+  [ -x /usr/lib/cni/ptp ] || echo containernetworking-plugins
 }
 
 # Router processes of this network namespace; those that a test runs in a namespace of its own are not ours to judge.
@@ -130,10 +135,12 @@ disable_at_boot() {
     case $package in
       bird2) unit=bird ;;
       etcd-server) unit=etcd ;;
-      frr | gobgpd | openbgpd | exabgp) unit=$package ;;
+      docker.io) unit=docker ;;
+      frr | gobgpd | openbgpd | exabgp | containerd) unit=$package ;;
       *) continue ;;
     esac
     if has systemctl; then
+      [ "$unit" != docker ] || systemctl --quiet disable docker.socket 2>/dev/null || say "could not disable docker.socket"
       systemctl --quiet disable "$unit.service" 2>/dev/null || say "could not disable $unit.service; check that it does not start at boot"
     elif [ -e "/etc/init.d/$unit" ] && has update-rc.d; then
       update-rc.d "$unit" disable >/dev/null 2>&1 || say "could not disable $unit; check that it does not start at boot"

@@ -6,7 +6,7 @@
 
 import { expect } from 'chai';
 import { IP_CLAIMS, inNamespace, SERVICES } from '../../src/sources/kube/resources.ts';
-import { nowMs } from '../standalone/support/monotonic.ts';
+import { nowMs } from '../../tools/probe/monotonic.ts';
 import { passes, untilValue } from '../support/poll.ts';
 import { EXCLUSIVE_POOL, poolBody } from './support/agent-documents.ts';
 import { agentKubeconfig, startAgent, untilIpNode } from './support/agent-run.ts';

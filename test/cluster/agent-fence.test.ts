@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { IP_CLAIMS, LEASES } from '../../src/sources/kube/resources.ts';
-import { nowMs } from '../standalone/support/monotonic.ts';
+import { nowMs } from '../../tools/probe/monotonic.ts';
 import { done, notYet, until, untilValue } from '../support/poll.ts';
 import { EXCLUSIVE_POOL, exclusiveClaim, poolBody } from './support/agent-documents.ts';
 import { type AgentRun, agentKubeconfig, startAgent, untilIpNode } from './support/agent-run.ts';

@@ -3,7 +3,7 @@
 import { createServer, type Server } from 'node:http';
 import { expect } from 'chai';
 import { BGP_PEERS, IP_CLAIMS, NODES, SECRETS } from '../../src/sources/kube/resources.ts';
-import { nowMs } from '../standalone/support/monotonic.ts';
+import { nowMs } from '../../tools/probe/monotonic.ts';
 import { untilValue } from '../support/poll.ts';
 import {
   type AgentRun,

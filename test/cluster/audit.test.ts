@@ -17,7 +17,7 @@ import {
   SECRETS,
   SERVICES,
 } from '../../src/sources/kube/resources.ts';
-import { nowMs } from '../standalone/support/monotonic.ts';
+import { nowMs } from '../../tools/probe/monotonic.ts';
 import { untilValue } from '../support/poll.ts';
 import { anycastClaim, poolBody } from './support/agent-documents.ts';
 import type { AuditEntry } from './support/audit.ts';

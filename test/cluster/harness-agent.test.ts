@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { ANYCAST_LABEL, API_VERSION } from '../../src/model/names.ts';
 import { IP_CLAIMS } from '../../src/sources/kube/resources.ts';
-import { nowMs } from '../standalone/support/monotonic.ts';
+import { nowMs } from '../../tools/probe/monotonic.ts';
 import { untilValue } from '../support/poll.ts';
 import { type BirdRouter, startBird } from './support/bird.ts';
 import { type Cluster, startCluster } from './support/cluster.ts';

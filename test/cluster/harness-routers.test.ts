@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSpeaker, ipv4, ipv6, prefix, routerId, type Speaker } from 'bgp-ts';
 import { expect } from 'chai';
-import { nowMs } from '../standalone/support/monotonic.ts';
+import { nowMs } from '../../tools/probe/monotonic.ts';
 import { untilValue } from '../support/poll.ts';
 import { type BirdRouter, startBird } from './support/bird.ts';
 import { startHerald } from './support/herald-run.ts';

@@ -7,7 +7,7 @@
 import { expect } from 'chai';
 import { ANNOTATION } from '../../src/model/names.ts';
 import { inNamespace, SERVICES } from '../../src/sources/kube/resources.ts';
-import { nowMs } from '../standalone/support/monotonic.ts';
+import { nowMs } from '../../tools/probe/monotonic.ts';
 import { Prober } from '../standalone/support/prober.ts';
 import { RouteWatch } from '../standalone/support/route-watch.ts';
 import { passes } from '../support/poll.ts';

@@ -16,7 +16,7 @@ import {
   PODS,
   SERVICES,
 } from '../../src/sources/kube/resources.ts';
-import { nowMs } from '../standalone/support/monotonic.ts';
+import { nowMs } from '../../tools/probe/monotonic.ts';
 import { untilValue } from '../support/poll.ts';
 import { poolBody } from './support/agent-documents.ts';
 import { startBird } from './support/bird.ts';

@@ -6,7 +6,7 @@
 import { expect } from 'chai';
 import { ANNOTATION, EXCLUDE_LABEL } from '../../src/model/names.ts';
 import { IP_CLAIMS, inNamespace, SERVICES } from '../../src/sources/kube/resources.ts';
-import { nowMs } from '../standalone/support/monotonic.ts';
+import { nowMs } from '../../tools/probe/monotonic.ts';
 import { Prober } from '../standalone/support/prober.ts';
 import { RouteWatch } from '../standalone/support/route-watch.ts';
 import { passes, untilValue } from '../support/poll.ts';

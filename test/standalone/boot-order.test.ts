@@ -6,12 +6,12 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
+import { nowMs } from '../../tools/probe/monotonic.ts';
 import { startCapture } from '../support/capture.ts';
 import { done, notYet, until } from '../support/poll.ts';
 import { vip, vipPrefix } from './support/addresses.ts';
 import { type EdgeKind, edgeKinds } from './support/edge-router.ts';
 import { recordBoot, runCount } from './support/measurements.ts';
-import { nowMs } from './support/monotonic.ts';
 import { skipWithoutStandalone } from './support/require-standalone.ts';
 import { createTopology, type Topology } from './support/topology.ts';
 

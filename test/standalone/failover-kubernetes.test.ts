@@ -4,11 +4,11 @@
  */
 
 import { expect } from 'chai';
+import { nowMs } from '../../tools/probe/monotonic.ts';
 import { done, notYet, until } from '../support/poll.ts';
 import { apiPort, vip, vipPrefix } from './support/addresses.ts';
 import { KubeApiServer, kubeApiServerProgram } from './support/kube-api-server.ts';
 import { recordBoot } from './support/measurements.ts';
-import { nowMs } from './support/monotonic.ts';
 import { Prober } from './support/prober.ts';
 import { skipWithoutStandalone } from './support/require-standalone.ts';
 import { createTopology, type Topology } from './support/topology.ts';

@@ -5,6 +5,7 @@
  */
 
 import { expect } from 'chai';
+import { nowMs } from '../../tools/probe/monotonic.ts';
 import { untilValue } from '../support/poll.ts';
 import { run as runProgram } from '../support/process.ts';
 import { holdSeconds, vip, vipPrefix } from './support/addresses.ts';
@@ -23,7 +24,6 @@ import {
   runCount,
   savePage,
 } from './support/measurements.ts';
-import { nowMs } from './support/monotonic.ts';
 import type { Prober } from './support/prober.ts';
 import { skipWithoutStandalone } from './support/require-standalone.ts';
 import { createTopology, type Topology } from './support/topology.ts';

@@ -3,9 +3,9 @@
 import { isNodeLabel } from '../../../src/model/names.ts';
 import type { KubeObject } from '../../../src/sources/kube/api.ts';
 import { IP_CLAIMS } from '../../../src/sources/kube/resources.ts';
+import { nowMs } from '../../../tools/probe/monotonic.ts';
 import type { TestApi } from '../../cluster/support/test-api.ts';
 import { field, text } from '../../interop/routers/json.ts';
-import { nowMs } from '../../standalone/support/monotonic.ts';
 
 interface Placed {
   readonly node: string;

@@ -6,7 +6,7 @@
 
 import { randomInt } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
-import { nowMs } from '../../standalone/support/monotonic.ts';
+import { nowMs } from '../../../tools/probe/monotonic.ts';
 import type { ServiceFeed } from './service-feed.ts';
 
 /** kube-proxy's --iptables-min-sync-period */

@@ -5,9 +5,9 @@
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { nowMs } from '../../../tools/probe/monotonic.ts';
 import type { BirdRouter } from '../../cluster/support/bird.ts';
 import type { ReceivingRouter } from '../../cluster/support/receiving-router.ts';
-import { nowMs } from '../../standalone/support/monotonic.ts';
 
 export interface Moment {
   /** BIRD has been seen to have it */

@@ -2,9 +2,9 @@
 
 import type { KubeObject } from '../../../src/sources/kube/api.ts';
 import { inNamespace, SERVICES } from '../../../src/sources/kube/resources.ts';
+import { nowMs } from '../../../tools/probe/monotonic.ts';
 import type { TestApi } from '../../cluster/support/test-api.ts';
 import { field, items, text } from '../../interop/routers/json.ts';
-import { nowMs } from '../../standalone/support/monotonic.ts';
 
 export interface Served {
   readonly address: string;

@@ -1,9 +1,9 @@
 /** Services by the hundred: their EndpointSlices first, so that each is served the moment it is there; then the Services, by several clients at once. */
 
 import { ENDPOINT_SLICES, inNamespace, SERVICES } from '../../../src/sources/kube/resources.ts';
+import { nowMs } from '../../../tools/probe/monotonic.ts';
 import { serviceBody, sliceBody } from '../../cluster/support/objects.ts';
 import { pathOf, type TestApi } from '../../cluster/support/test-api.ts';
-import { nowMs } from '../../standalone/support/monotonic.ts';
 import { done, notYet, until } from '../../support/poll.ts';
 import { NODE, type Stage } from './stage.ts';
 

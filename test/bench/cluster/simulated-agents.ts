@@ -10,11 +10,11 @@ import {
   parseLevel,
 } from '../../../src/model/names.ts';
 import { IP_CLAIMS, IP_NODES, LEASES, NODES } from '../../../src/sources/kube/resources.ts';
+import { nowMs } from '../../../tools/probe/monotonic.ts';
 import { readKubeconfig } from '../../cluster/support/kubeconfig.ts';
 import { nodeBody } from '../../cluster/support/objects.ts';
 import { pathOf } from '../../cluster/support/test-api.ts';
 import { field, text } from '../../interop/routers/json.ts';
-import { nowMs } from '../../standalone/support/monotonic.ts';
 import { MultiplexedApi } from './multiplexed-api.ts';
 
 const RENEW_MS = 5000;

@@ -7,8 +7,8 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { nowMs } from '../../../tools/probe/monotonic.ts';
 import { BirdControl } from '../../bench/bird-control.ts';
-import { nowMs } from '../../standalone/support/monotonic.ts';
 import type { Host } from '../../support/netns.ts';
 import { done, until } from '../../support/poll.ts';
 import { Running } from '../../support/process.ts';

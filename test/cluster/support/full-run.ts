@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { NAMESPACE } from '../../../src/model/names.ts';
-import { nowMs } from '../../standalone/support/monotonic.ts';
+import { nowMs } from '../../../tools/probe/monotonic.ts';
 import { type PollOptions, untilValue } from '../../support/poll.ts';
 import { type AgentRun, startAgent } from './agent-run.ts';
 import { type BirdRouter, startBird } from './bird.ts';

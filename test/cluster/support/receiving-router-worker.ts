@@ -11,8 +11,8 @@ import {
   type SpeakerEvent,
   type UpdateMessage,
 } from 'bgp-ts';
+import { nowMs } from '../../../tools/probe/monotonic.ts';
 import { field, text } from '../../interop/routers/json.ts';
-import { nowMs } from '../../standalone/support/monotonic.ts';
 import type { RouteAttributes, RouterMessage } from './receiving-router.ts';
 
 const NAME = 'node';

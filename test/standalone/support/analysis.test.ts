@@ -1,9 +1,9 @@
 /** The arithmetic behind the fail-over numbers, on logs written by hand: a wrong sum here would make every measurement lie. */
 
 import { expect } from 'chai';
+import { analyse, parseProbes } from '../../../tools/probe/probe-log.ts';
 import { bootCases, failoverCases } from './failover-cases.ts';
 import { bootRowTitle, missingRows, percentile, renderPage, rowTitle } from './measurements.ts';
-import { analyse, parseProbes } from './prober.ts';
 import { parseRouteEvents } from './route-watch.ts';
 
 describe('what the fail-over tests count', () => {

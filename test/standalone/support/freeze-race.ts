@@ -6,10 +6,10 @@
  * from the last message that reached the router, which its kernel remembers per connection: the longest that a freeze can last.
  */
 
+import { nowMs } from '../../../tools/probe/monotonic.ts';
 import { Bird } from '../../interop/routers/bird.ts';
 import type { Host } from '../../support/netns.ts';
 import { edgeAsn, holdSeconds, masterAsn, vip, vipPrefix } from './addresses.ts';
-import { nowMs } from './monotonic.ts';
 import type { RouteWatch } from './route-watch.ts';
 import type { Topology } from './topology.ts';
 

@@ -6,9 +6,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, release } from 'node:os';
 import { dirname, join } from 'node:path';
+import type { Outage } from '../../../tools/probe/probe-log.ts';
 import { type EdgeKind, edgeKinds } from './edge-router.ts';
 import { type BootCaseId, bootCases, type CaseId, failoverCases } from './failover-cases.ts';
-import type { Outage } from './prober.ts';
 
 export type Run = Outage & {
   /** From the fault to the route gone from the router's kernel, where a route goes. */

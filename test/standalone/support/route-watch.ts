@@ -4,10 +4,10 @@
  * event only says "look", and what holds after it is read from its own text where the event has it.
  */
 
+import { fromWallMs } from '../../../tools/probe/monotonic.ts';
 import type { Host } from '../../support/netns.ts';
 import { done, notYet, until } from '../../support/poll.ts';
 import type { Running } from '../../support/process.ts';
-import { fromWallMs } from './monotonic.ts';
 
 export type RouteEvent = {
   readonly atMs: number;

@@ -6,11 +6,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { API_VERSION, nodeLabel } from '../../../../src/model/names.ts';
 import { IP_CLAIMS, IP_NODES } from '../../../../src/sources/kube/resources.ts';
+import { nowMs } from '../../../../tools/probe/monotonic.ts';
 import { conditionOf } from '../../../cluster/support/cluster.ts';
 import { freePorts } from '../../../cluster/support/servers.ts';
 import { pathOf } from '../../../cluster/support/test-api.ts';
 import { field, text } from '../../../interop/routers/json.ts';
-import { nowMs } from '../../../standalone/support/monotonic.ts';
 import { done, notYet, until } from '../../../support/poll.ts';
 import { AgentCrowd, crowdNames } from '../agent-crowd.ts';
 import { ClaimFeed } from '../claim-feed.ts';

@@ -5,8 +5,8 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { ANNOTATION, API_VERSION } from '../../../../src/model/names.ts';
+import { nowMs } from '../../../../tools/probe/monotonic.ts';
 import { startProxy } from '../../../cluster/support/proxy.ts';
-import { nowMs } from '../../../standalone/support/monotonic.ts';
 import { AgentCrowd, crowdNames } from '../agent-crowd.ts';
 import { agentKubeconfig } from '../herald-balancer.ts';
 import { memoryOf } from '../memory.ts';

@@ -3,7 +3,7 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inNamespace, SERVICES } from '../../../../src/sources/kube/resources.ts';
-import { nowMs } from '../../../standalone/support/monotonic.ts';
+import { nowMs } from '../../../../tools/probe/monotonic.ts';
 import { ms, p50, p99, type Row, verdictOf } from '../report.ts';
 import { createSlices, names } from '../services.ts';
 import type { Stage } from '../stage.ts';

@@ -1,6 +1,6 @@
 /** Thousands of Services wait when the balancer starts. */
 
-import { nowMs } from '../../../standalone/support/monotonic.ts';
+import { nowMs } from '../../../../tools/probe/monotonic.ts';
 import { memoryOf } from '../memory.ts';
 import { count, megabytes, type Row, seconds, verdictOf } from '../report.ts';
 import { createServices, createSlices, names } from '../services.ts';

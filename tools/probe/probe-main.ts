@@ -7,7 +7,7 @@
  * A connection that was open and is then reset is told apart (`reset`): that is what happens to a flow whose way changes under
  * it. A datagram cannot be caught so: one way there, one answer.
  *
- * usage: prober-main.ts plain|https:CA_FILE|udp ADDRESS PORT EVERY_MS COUNT OUTPUT
+ * usage: probe-main.ts plain|https:CA_FILE|udp ADDRESS PORT EVERY_MS COUNT OUTPUT
  */
 
 import { createSocket } from 'node:dgram';
