@@ -14,6 +14,7 @@ export function dockerdArgs(
     '--iptables=false',
     '--ip6tables=false',
     '--bridge=none',
+    '--ip-forward=false',
     `--storage-driver=${storage}`,
     `--data-root=${join(folder, 'data')}`,
     `--exec-root=${join(folder, 'exec')}`,

@@ -19,6 +19,7 @@ describe('how dockerd is called', () => {
       '--iptables=false',
       '--ip6tables=false',
       '--bridge=none',
+      '--ip-forward=false',
     ]);
   });
 });
