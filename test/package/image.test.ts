@@ -1,189 +1,163 @@
 /**
- * deploy/Dockerfile without a tool that builds images: what it copies is there after `make build`, and a root folder made by its own COPY lines, read-only and with
- * an empty environment, runs both pods of deploy/base as these say. What this cannot see is debian:12-slim itself: the libraries here are those of this machine.
- * And `make image` with tools that only write down what they were asked.
+ * The image without a tool that builds images: what deploy/Dockerfile says and copies, the folder that it is built from, its entry beside the launcher, and `make image`
+ * with tools that only write down what they were asked. test/lab/image.test.ts builds it and runs it.
  */
 
 import {
   chmodSync,
-  cpSync,
-  existsSync,
+  copyFileSync,
+  globSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { loadAll } from 'js-yaml';
-import { requireLab, skipLoudly } from '../interop/require-lab.ts';
-import { field, items, text } from '../interop/routers/json.ts';
-import { TestAuthority } from '../support/certificates.ts';
-import { type Output, run } from '../support/process.ts';
+import { architectures, parseArchitecture } from '../../tools/image/architecture.ts';
+import { parseElf } from '../../tools/image/elf.ts';
+import { nativeParts, stage } from '../../tools/image/stage.ts';
+import { parseJson } from '../interop/routers/json.ts';
+import { run } from '../support/process.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const NODE_PACKAGE = `node-linux-${process.arch}`;
 const DOCKERFILE = readFileSync(join(ROOT, 'deploy/Dockerfile'), 'utf8');
 const { version: VERSION } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-
-interface Copy {
-  readonly from: string;
-  readonly to: string;
-}
-
-const COPIES: readonly Copy[] = [...DOCKERFILE.matchAll(/^COPY (\S+) (\S+)$/gm)].map(
-  ([, from = '', to = '']) => ({ from: filled(from), to: filled(to) }),
-);
-
-function filled(path: string): string {
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: Docker's form, not ours
-  return path.replaceAll('${NODE_PACKAGE}', NODE_PACKAGE);
-}
-
-/** as Docker does: a folder's content goes into the folder that is named */
-function copyInto(root: string): void {
-  for (const { from, to } of COPIES) cpSync(join(ROOT, from), join(root, to), { recursive: true });
-}
+const ARCHITECTURE = parseArchitecture(process.arch);
+const LARGEST = 190e6;
 
 describe('deploy/Dockerfile', () => {
-  it('copies what is there after make build, and nothing that its ignore list leaves out', () => {
-    expect(COPIES.map(({ from }) => from)).to.deep.equal([
-      `node_modules/${NODE_PACKAGE}/bin/node`,
-      'dist/',
+  const lines = DOCKERFILE.split('\n').filter((line) => /^[A-Z]/.test(line));
+
+  it('starts from nothing and only copies, in words that every builder knows', () => {
+    expect(lines.map((line) => line.split(' ')[0])).to.deep.equal([
+      'FROM',
+      'COPY',
+      'COPY',
+      'ENV',
+      'USER',
+      'ENTRYPOINT',
     ]);
-    const kept = readFileSync(join(ROOT, 'deploy/Dockerfile.dockerignore'), 'utf8')
-      .split('\n')
-      .filter((line) => line.startsWith('!'))
-      .map((line) => new RegExp(`^${line.slice(1).replace('*', '[^/]*')}(?:/|$)`));
-    for (const { from } of COPIES) {
-      expect(existsSync(join(ROOT, from)), `${from} is there`).to.equal(true);
-      expect(
-        kept.some((pattern) => pattern.test(from)),
-        `${from} is not left out`,
-      ).to.equal(true);
-    }
+    expect(lines[0]).to.equal('FROM scratch');
+    for (const line of lines.filter((each) => each.startsWith('COPY')))
+      expect(line).to.match(/^COPY [a-z]+\/ \/[a-z/]*$/);
   });
 
-  it('starts what it copies, as the user that the controller runs as', () => {
-    const last = (word: string) => DOCKERFILE.match(new RegExp(`^${word} (.+)$`, 'gm'))?.at(-1);
-    expect(last('USER')).to.equal('USER 65532:65532');
-    expect(last('ENTRYPOINT')).to.equal('ENTRYPOINT ["/opt/herald/herald"]');
-    expect(last('RUN')).to.equal('RUN ["/opt/herald/herald", "--version"]');
+  it('runs as the user that the controller runs as', () => {
+    expect(lines).to.include('USER 65532:65532');
   });
 });
 
-describe('the root folder of the image, read-only, with an empty environment', function () {
-  this.timeout(120_000);
+describe('the folder that the image is built from', () => {
+  let context = '';
+  let bytes = 0;
+  let files: readonly string[] = [];
+
+  before(() => {
+    context = mkdtempSync(join(tmpdir(), 'herald-image-context-'));
+    bytes = stage(context, nativeParts(ARCHITECTURE));
+    files = globSync('**', { cwd: context, withFileTypes: true })
+      .filter((each) => !each.isDirectory())
+      .map(({ parentPath, name }) => join(parentPath, name).slice(context.length + 1))
+      .toSorted();
+  });
+
+  after(() => rmSync(context, { recursive: true, force: true }));
+
+  it('has Node, the libraries that it names, the bundle, koffi, licences, and nothing else', () => {
+    const { triplet, loader } = architectures[ARCHITECTURE];
+    const libraries = ['atomic.so.1', 'c.so.6', 'dl.so.2', 'gcc_s.so.1', 'm.so.6', 'pthread.so.0'];
+    expect(files.filter((each) => !each.startsWith('herald/'))).to.deep.equal(
+      [
+        'Dockerfile',
+        'system/opt/herald/bin/node',
+        `system${loader}`,
+        ...[...libraries, 'stdc++.so.6'].map((each) => `system/lib/${triplet}/lib${each}`),
+        'system/usr/share/doc/libc6/copyright',
+        'system/usr/share/doc/libgcc-s1/copyright',
+        'system/usr/share/doc/node/LICENSE',
+      ].toSorted(),
+    );
+    const ours = files.filter((each) => each.startsWith('herald/'));
+    expect(ours.filter((each) => !/^herald\/(chunks|node_modules)\//.test(each))).to.deep.equal([
+      'herald/LICENSE',
+      'herald/bin/herald',
+      'herald/herald.mjs',
+      'herald/image-entry.mjs',
+    ]);
+    const modules = ours.filter((each) => each.startsWith('herald/node_modules/'));
+    expect(
+      new Set(modules.map((each) => /node_modules\/(@koromix\/)?[^/]+/.exec(each)?.[0])),
+    ).to.deep.equal(
+      new Set([`node_modules/@koromix/koffi-linux-${ARCHITECTURE}`, 'node_modules/koffi']),
+    );
+  });
+
+  it('is small, and is for one processor', () => {
+    expect(bytes).to.be.above(0).and.at.most(LARGEST);
+    const machines = files
+      .filter((each) => !each.endsWith('bin/herald'))
+      .map((each) => parseElf(readFileSync(join(context, each)))?.machine)
+      .filter((each) => each !== undefined);
+    expect(machines).to.have.lengthOf(10);
+    expect(new Set(machines)).to.deep.equal(new Set([architectures[ARCHITECTURE].machine]));
+  });
+
+  it('can be read by everybody and written by its owner alone', () => {
+    const modes = files
+      .filter((each) => !each.endsWith('bin/herald') && each !== 'Dockerfile')
+      .map((each) => [each, (statSync(join(context, each)).mode & 0o7777).toString(8)]);
+    expect(modes.filter(([, mode]) => mode !== '644' && mode !== '755')).to.deep.equal([]);
+  });
+});
+
+describe('the entry of the image, which has no shell', () => {
   let folder = '';
 
-  before(function make() {
-    const missing = requireLab([]);
-    if (missing.length > 0)
-      skipLoudly(this, `the image's folder needs a lab: ${missing.join(' ')}`);
-    folder = mkdtempSync(join(tmpdir(), 'herald-image-'));
-    chmodSync(folder, 0o755);
-    for (const each of ['usr', 'proc', 'dev', 'var/lib/herald', 'run/herald', ACCOUNT]) {
-      mkdirSync(join(folder, each), { recursive: true });
-    }
-    for (const each of ['bin', 'sbin', 'lib', 'lib64'])
-      symlinkSync(`usr/${each}`, join(folder, each));
-    // what a pod has of its ServiceAccount; the API server that it names does not answer
-    writeFileSync(join(folder, ACCOUNT, 'token'), 'no-token');
-    writeFileSync(join(folder, ACCOUNT, 'namespace'), 'herald-system');
-    cpSync(new TestAuthority('image').caFile, join(folder, ACCOUNT, 'ca.crt'));
-    copyInto(folder);
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'herald-image-entry-'));
+    for (const name of ['herald', 'image-entry.mjs'])
+      copyFileSync(join(ROOT, 'src/cli', name), join(folder, name));
+    chmodSync(join(folder, 'herald'), 0o755);
+    mkdirSync(join(folder, 'node_modules/node-linux-test/bin'), { recursive: true });
+    symlinkSync(process.execPath, join(folder, 'node_modules/node-linux-test/bin/node'));
+    writeFileSync(
+      join(folder, 'herald.mjs'),
+      'process.stdout.write(JSON.stringify([process.execArgv, process.argv.slice(2)]));',
+    );
   });
 
   after(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** runs as root, in namespaces of its own, the folder mounted as a pod would have it */
-  const inside = (script: string): Promise<Output> =>
-    run(
-      'unshare',
-      [
-        '--mount',
-        '--net',
-        '--pid',
-        '--fork',
-        '--kill-child',
-        'sh',
-        '-ec',
-        `${ENTER}\n${script}`,
-        folder,
-      ],
-      {
-        timeoutMs: 60_000,
-        anyStatus: true,
-      },
-    );
-
-  it('says its version and its help', async () => {
-    const asNobody = `${CHROOT} ${AS_CONTROLLER} /opt/herald/herald`;
-    const version = await inside(`${asNobody} --version`);
-    expect(version.stdout, version.stderr).to.equal(`herald ${VERSION}\n`);
-    const help = await inside(`${asNobody} --help`);
-    expect(help.stdout, help.stderr).to.include('controller');
-  });
-
-  it('runs the agent as its DaemonSet says, with NET_ADMIN alone, and ends with 0', async () => {
-    const { stdout, stderr } = await inside(service(`${CHROOT} ${AS_AGENT}`, argsOf('agent.yaml')));
-    expect(stdout, stderr).to.include('livez 200').and.include('status 0');
-  });
-
-  it('runs the controller as its Deployment says, with no power at all, and ends with 0', async () => {
-    const script = service(`${CHROOT} ${AS_CONTROLLER}`, argsOf('controller.yaml'));
-    const { stdout, stderr } = await inside(script);
-    expect(stdout, stderr).to.include('livez 200').and.include('status 0');
-  });
+  for (const [line, source] of [
+    ['controller', ''],
+    ['controller --default-class', ''],
+    ['agent --source kube', ''],
+    ['agent --source=files,kube --log-level debug', ''],
+    ['agent', 'kube'],
+    ['agent --files /etc/herald', ''],
+    ['agent', 'files'],
+    ['router --asn 64512', ''],
+    ['status', ''],
+    ['', ''],
+  ] as const) {
+    it(`starts Node as the launcher does: herald ${line} (HERALD_SOURCE=${source})`, async () => {
+      const args = line === '' ? [] : line.split(' ');
+      const env = { HERALD_SOURCE: source, NODE_OPTIONS: '' };
+      const first = readFileSync(join(folder, 'image-entry.mjs'), 'utf8').split('\n')[0] ?? '';
+      // as the kernel reads the first line: a program, and at most one argument
+      expect(first).to.match(/^#!\/opt\/herald\/bin\/node --\S+$/);
+      const byKernel = [first.split(' ')[1] ?? '', join(folder, 'image-entry.mjs'), ...args];
+      const launched = await run(join(folder, 'herald'), args, { env });
+      const entered = await run(process.execPath, byKernel, { env });
+      expect(parseJson(entered.stdout)).to.deep.equal(parseJson(launched.stdout));
+    });
+  }
 });
-
-const ACCOUNT = 'var/run/secrets/kubernetes.io/serviceaccount';
-
-const ENTER = `
-mount --bind "$0" "$0"
-mount --bind /usr "$0/usr"
-mount -o remount,bind,ro "$0/usr"
-mount -t proc proc "$0/proc"
-mount -t tmpfs tmpfs "$0/dev"
-for each in null zero random urandom; do touch "$0/dev/$each"; mount --bind "/dev/$each" "$0/dev/$each"; done
-mount -t tmpfs tmpfs "$0/var/lib/herald"
-mount -t tmpfs tmpfs "$0/run/herald"
-mount -o remount,bind,ro "$0"
-ip link set lo up`;
-
-const CHROOT = 'chroot "$0"';
-const ENV = [
-  '/usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-  'KUBERNETES_SERVICE_HOST=127.0.0.1 KUBERNETES_SERVICE_PORT=1',
-  'HERALD_NODE_NAME=n1 HERALD_POD_NAME=herald-agent-x HERALD_METRICS_ADDRESS=127.0.0.1',
-].join(' ');
-const AS_AGENT = `/usr/bin/setpriv --no-new-privs --bounding-set=-all,+net_admin --inh-caps=-all,+net_admin ${ENV}`;
-const AS_CONTROLLER = `/usr/bin/setpriv --reuid=65532 --regid=65532 --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all ${ENV}`;
-
-/** Starts it, asks for /livez until it answers, ends it by SIGTERM and tells its status. */
-function service(as: string, args: readonly string[]): string {
-  return `
-${as} /opt/herald/herald ${args.join(' ')} &
-pid=$!
-tries=0
-until code=$(curl --silent --output /dev/null --write-out '%{http_code}' http://127.0.0.1:9179/livez); do
-  tries=$((tries + 1)); [ $tries -lt 200 ] || { echo 'never answered'; exit 1; }
-  sleep 0.1
-done
-echo "livez $code"
-kill -TERM $pid
-status=0; wait $pid || status=$?
-echo "status $status"`;
-}
-
-function argsOf(file: string): readonly string[] {
-  const [owner] = loadAll(readFileSync(join(ROOT, 'deploy/base', file), 'utf8'));
-  const [container] = items(field(owner, 'spec', 'template', 'spec', 'containers'));
-  return items(field(container, 'args')).map(text);
-}
 
 describe('make image', () => {
   let folder = '';
@@ -199,7 +173,8 @@ describe('make image', () => {
   };
   const image = (env: Readonly<Record<string, string>> = {}) =>
     run(join(ROOT, 'tools/image.sh'), [], {
-      env: { IMAGE: '', IMAGE_TOOL: '', BASE: '', PATH: `${folder}:/usr/bin:/bin`, ...env },
+      // no dockerd in there: it is in /usr/sbin
+      env: { IMAGE: '', IMAGE_TOOL: '', PATH: `${folder}:/usr/bin:/bin`, ...env },
       anyStatus: true,
     });
 
@@ -211,26 +186,37 @@ describe('make image', () => {
     expect(stderr).to.include('it takes docker, podman or buildah');
   });
 
-  it('asks the first tool that works for the image that deploy/base names', async () => {
+  it('asks the first tool that works for the image that deploy/base names, and says its size', async () => {
     for (const name of ['docker', 'podman']) tool(name, 'exit 1');
-    tool('buildah', 'echo buildah "$@"');
-    const { stdout, stderr, status } = await image();
+    tool('buildah', `echo buildah "$@" >>${folder}/asked`);
+    const { stderr, status } = await image();
     expect(status, stderr).to.equal(0);
-    expect(stdout).to.include(
-      `-f deploy/Dockerfile -t herald:${VERSION} --build-arg NODE_PACKAGE=${NODE_PACKAGE} .`,
+    expect(readFileSync(join(folder, 'asked'), 'utf8')).to.match(
+      new RegExp(`^buildah build --tag herald:${VERSION} /`, 'm'),
     );
-    expect(stdout).to.include('--ignorefile deploy/Dockerfile.dockerignore');
+    expect(stderr).to.match(/is built by buildah: 1\d\d MB/);
   });
 
-  it('takes a name, a tool and a base', async () => {
-    for (const name of ['docker', 'podman']) tool(name, `echo ${name} "$@"`);
-    const { stdout } = await image({
+  it('takes a name, a tool and a file', async () => {
+    for (const name of ['docker', 'podman']) tool(name, `echo ${name} "$@" >>${folder}/asked`);
+    const { status, stderr } = await image({
       IMAGE: 'registry.example/herald:1',
       IMAGE_TOOL: 'podman',
-      BASE: 'base:1',
+      IMAGE_FILE: join(folder, 'image.tar'),
     });
-    expect(stdout).to.match(
-      /^podman build .*-t registry\.example\/herald:1 .*--build-arg BASE=base:1 \.$/m,
+    expect(status, stderr).to.equal(0);
+    const asked = readFileSync(join(folder, 'asked'), 'utf8');
+    expect(asked).to.match(/^podman build --tag registry\.example\/herald:1 \//m);
+    expect(asked).to.include(
+      `podman save --output ${join(folder, 'image.tar')} registry.example/herald:1\n`,
     );
+    expect(asked).not.to.include('docker');
+  });
+
+  it('knows no other processor', async () => {
+    tool('docker', 'exit 0');
+    const { status, stderr } = await image({ IMAGE_ARCH: 'vax' });
+    expect(status).to.equal(1);
+    expect(stderr).to.include('there is no image for the processor vax');
   });
 });
