@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { parsePids } from './balancer.ts';
 import { benchOptions, FULL, QUICK, UsageError } from './options.ts';
-import { type ClusterReport, markdown, percentile, withTable } from './report.ts';
+import { type ClusterReport, markdown, merged, percentile, withTable } from './report.ts';
 
 const REPORT: ClusterReport = {
   date: '2026-01-01T00:00:00Z',
@@ -40,6 +40,23 @@ describe("the cluster's bench, its pure parts", () => {
     expect(once.startsWith('before\n') && once.endsWith('after\n')).to.equal(true);
     expect(withTable(once, REPORT)).to.equal(once);
     expect(() => withTable('nothing', REPORT)).to.throw('no place');
+  });
+
+  it('puts a row that was measured alone among the others, which keep their date', () => {
+    const [first, second] = REPORT.rows;
+    const anew = {
+      work: 'b',
+      anchor: '–',
+      target: '',
+      measured: '4 MB',
+      verdict: 'beside',
+    } as const;
+    const now = { ...REPORT, date: '2026-02-02T00:00:00Z', rows: [anew] };
+    const whole = merged(REPORT, now);
+    expect(whole.rows).to.deep.equal([{ ...first, date: REPORT.date }, anew]);
+    expect(markdown(whole)).to.contain('12 ms (2026-01-01 00:00) |').and.contain('| 4 MB |');
+    expect(merged(whole, { ...now, rows: [] }).rows[0]).to.have.property('date', REPORT.date);
+    expect(second?.measured).to.equal('3 MB');
   });
 
   it('reads its command line', () => {

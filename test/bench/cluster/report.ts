@@ -12,6 +12,8 @@ export interface Row {
   readonly measured: string;
   /** `beside`: a number without a bound */
   readonly verdict: Verdict;
+  /** when it was measured; absent: with the report */
+  readonly date?: string;
   /** the numbers behind it, for whoever wants to look closer */
   readonly samples?: Readonly<Record<string, number | readonly number[]>>;
 }
@@ -25,6 +27,16 @@ export interface ClusterReport {
   readonly isQuick: boolean;
   readonly versions: Readonly<Record<string, string>>;
   readonly rows: readonly Row[];
+}
+
+/** What was measured now, among what is kept from before: some rows want a quiet machine for long, and are measured one at a time. */
+export function merged(kept: ClusterReport, now: ClusterReport): ClusterReport {
+  const works = new Set(kept.rows.map(({ work }) => work));
+  const rows = kept.rows.map((row) => {
+    const anew = now.rows.find(({ work }) => work === row.work);
+    return anew ?? { ...row, date: row.date ?? kept.date };
+  });
+  return { ...now, rows: [...rows, ...now.rows.filter(({ work }) => !works.has(work))] };
 }
 
 export const NO_ANCHOR = '–';
@@ -60,11 +72,15 @@ function headOf({ date, machine, load, balancer, versions, isQuick }: ClusterRep
 /** The table as documentation has it. */
 export function markdown({ rows, balancer }: ClusterReport): string {
   const lines = rows.map(
-    ({ work, anchor, target, measured, verdict }) =>
-      `| ${work} | ${anchor} | ${target} | ${measured} | ${verdict === 'beside' ? '' : verdict} |`,
+    ({ work, anchor, target, measured, verdict, date }) =>
+      `| ${work} | ${anchor} | ${target} | ${measured}${dateOf(date)} | ${verdict === 'beside' ? '' : verdict} |`,
   );
   const head = `| work | MetalLB, anchor | target | ${balancer} | |\n|---|---|---|---|---|`;
   return `${head}\n${lines.join('\n')}\n`;
+}
+
+function dateOf(date: string | undefined): string {
+  return date === undefined ? '' : ` (${date.slice(0, 16).replace('T', ' ')})`;
 }
 
 const BEGIN = '<!-- table: made by make bench-cluster BENCH=--save -->';

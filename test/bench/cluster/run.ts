@@ -8,7 +8,7 @@ import { cpus, loadavg } from 'node:os';
 import { dirname, join } from 'node:path';
 import { kubernetesVersion } from '../../../tools/kubernetes/version.ts';
 import { type BenchOptions, benchOptions, type RowName, UsageError, usage } from './options.ts';
-import { type ClusterReport, printed, type Row, withTable } from './report.ts';
+import { type ClusterReport, merged, NO_ANCHOR, printed, type Row, withTable } from './report.ts';
 import { measureBurst } from './rows/burst.ts';
 import { measureFailover } from './rows/failover.ts';
 import { measureFiltered } from './rows/filtered.ts';
@@ -43,7 +43,7 @@ async function bench(options: BenchOptions): Promise<number> {
   for (const name of options.rows) {
     if (options.balancer !== undefined && HERALD_ONLY.includes(name)) continue;
     say(`row ${name}`);
-    rows.push(...(await MEASURES[name](options)));
+    rows.push(...(await measured(name, options)));
   }
   const report: ClusterReport = {
     date: new Date().toISOString(),
@@ -59,14 +59,30 @@ async function bench(options: BenchOptions): Promise<number> {
   return rows.some(({ verdict }) => verdict === 'missed') ? 1 : 0;
 }
 
-function save(report: ClusterReport, { json, isSaving }: BenchOptions): void {
-  const text = `${JSON.stringify(report, undefined, 1)}\n`;
+/** A row that fails is told in its place: the others have cost minutes each. */
+async function measured(name: RowName, options: BenchOptions): Promise<readonly Row[]> {
+  try {
+    return await MEASURES[name](options);
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    say(`row ${name} failed: ${problem}`);
+    const words = { work: `row ${name}`, anchor: NO_ANCHOR, target: '' };
+    return [{ ...words, measured: `FAILED: ${problem}`, verdict: 'missed' }];
+  }
+}
+
+const textOf = (report: ClusterReport): string => `${JSON.stringify(report, undefined, 1)}\n`;
+
+function save(report: ClusterReport, { json, isSaving, rows }: BenchOptions): void {
   mkdirSync(dirname(json), { recursive: true });
-  writeFileSync(json, text);
+  writeFileSync(json, textOf(report));
   if (!isSaving) return;
-  writeFileSync(join(root, 'docs/bench-cluster.json'), text);
+  const kept = join(root, 'docs/bench-cluster.json');
+  const isWhole = rows.length === Object.keys(MEASURES).length;
+  const whole = isWhole ? report : merged(JSON.parse(readFileSync(kept, 'utf8')), report);
+  writeFileSync(kept, textOf(whole));
   const page = join(root, 'docs/bench-cluster.md');
-  writeFileSync(page, withTable(readFileSync(page, 'utf8'), report));
+  writeFileSync(page, withTable(readFileSync(page, 'utf8'), whole));
 }
 
 async function main(): Promise<number> {
