@@ -1,0 +1,26 @@
+import type { Scenario } from '../scenario.ts';
+
+const DOWN_MS = 120_000;
+
+export const scenario: Scenario = {
+  title: 'the API server is down for two minutes',
+  async run(world) {
+    await world.apply('web.yaml');
+    await world.rolledOut('deployment/web');
+    const address = await world.addressOf('web');
+    const prefix = `${address}/32`;
+    await world.routerHas('spine', prefix, world.paths('tor1', 'tor2'));
+    await world.answered(address);
+    const probing = await world.probe({ address, everyMs: 10, seconds: 400 });
+    await world.lab.freezeApi();
+    world.later(() => world.lab.thawApi());
+    await world.passes(DOWN_MS);
+    await world.routerHas('spine', prefix, world.paths('tor1', 'tor2'));
+    await world.lab.thawApi();
+    await world.passes(30_000);
+    await world.routerHas('tor1', prefix, world.paths('n1', 'n2'));
+    const outage = await probing.stop();
+    world.expectNone(outage);
+    return [{ what: 'down, and 30 s more', outage }];
+  },
+};

@@ -1,0 +1,41 @@
+import type { Scenario } from '../scenario.ts';
+
+const EXCLUDE = 'node.kubernetes.io/exclude-from-external-load-balancers';
+
+export const scenario: Scenario = {
+  title: 'a node is drained, rebooted and comes back',
+  async run(world) {
+    await world.apply('web.yaml');
+    await world.rolledOut('deployment/web');
+    const address = await world.addressOf('web');
+    const prefix = `${address}/32`;
+    await world.routerHas('tor1', prefix, world.paths('n1', 'n2'));
+    await world.answered(address);
+    const probing = await world.probe({ address, everyMs: 5, seconds: 300 });
+    world.later(() => world.kubectl(['uncordon', 'n2']));
+    world.later(() => world.kubectl(['label', 'node', 'n2', `${EXCLUDE}-`]));
+    await world.kubectl(['label', 'node', 'n2', `${EXCLUDE}=`]);
+    await world.routerHas('tor1', prefix, world.paths('n1'));
+    await world.kubectl([
+      'drain',
+      'n2',
+      '--ignore-daemonsets',
+      '--delete-emptydir-data',
+      '--force',
+      '--timeout=120s',
+    ]);
+    // what a reboot is to a pod of the DaemonSet: it ends and another one starts
+    await world.kubectl([
+      ...['-n', 'herald-system', 'delete', 'pod', '--field-selector=spec.nodeName=n2'],
+      ...['-l', 'app.kubernetes.io/component=agent', '--wait=true'],
+    ]);
+    await world.rolledOut('daemonset/herald-agent', 180, 'herald-system');
+    await world.kubectl(['uncordon', 'n2']);
+    await world.kubectl(['label', 'node', 'n2', `${EXCLUDE}-`]);
+    await world.routerHas('tor1', prefix, world.paths('n1', 'n2'));
+    await world.passes(2000);
+    const outage = await probing.stop();
+    if (outage.lost > 0) world.expectNone(outage);
+    return [{ what: 'drain, reboot, back', outage }];
+  },
+};

@@ -1,0 +1,78 @@
+/** What scenarios need to know of a lab that is up. */
+
+import { run } from './commands.ts';
+import { fromBird, fromFrr, type RouterTable } from './router-tables.ts';
+
+export interface RouterPlace {
+  readonly kind: 'frr' | 'bird';
+  /** the words before a question: `vtysh -c …` or `birdc …` */
+  readonly ask: readonly string[];
+}
+
+export interface LabPlaces {
+  readonly kubeconfig: string;
+  readonly kubectl: string;
+  /** by its name in the topology: the command that goes before, into its network namespace */
+  readonly enter: (machine: string) => readonly string[];
+  readonly routers: ReadonlyMap<string, RouterPlace>;
+  /** the process of the API server */
+  readonly apiPid: () => number;
+}
+
+export class Lab {
+  readonly kubeconfig: string;
+  readonly kubectl: string;
+  readonly enter: (machine: string) => readonly string[];
+  readonly #routers: ReadonlyMap<string, RouterPlace>;
+  readonly #apiPid: () => number;
+
+  constructor({ kubeconfig, kubectl, enter, routers, apiPid }: LabPlaces) {
+    this.kubeconfig = kubeconfig;
+    this.kubectl = kubectl;
+    this.enter = enter;
+    this.#routers = routers;
+    this.#apiPid = apiPid;
+  }
+
+  /** The API server stands still: connections stay open, and nothing is answered. */
+  async freezeApi(): Promise<void> {
+    process.kill(this.#apiPid(), 'SIGSTOP');
+  }
+
+  async thawApi(): Promise<void> {
+    process.kill(this.#apiPid(), 'SIGCONT');
+  }
+
+  /** A program on one of the machines. */
+  on(machine: string, args: readonly string[], input = ''): Promise<string> {
+    const [first = '', ...rest] = [...this.enter(machine), ...args];
+    return run(first, rest, { input });
+  }
+
+  /** Lines within the `router bgp` of an FRR; they hold until it is started anew. */
+  async configure(router: string, lines: readonly string[]): Promise<void> {
+    const { ask } = this.#place(router);
+    const [program = '', ...words] = ask;
+    const asn = router === 'tor1' ? 65_001 : 65_002;
+    const commands = ['configure terminal', `router bgp ${asn}`, ...lines];
+    await run(program, [...words, ...commands.flatMap((line) => ['-c', line])]);
+  }
+
+  #place(router: string): RouterPlace {
+    const place = this.#routers.get(router);
+    if (place === undefined) throw new Error(`there is no router ${router} in this lab`);
+    return place;
+  }
+
+  async table(router: string, prefix: string): Promise<RouterTable> {
+    const place = this.#place(router);
+    const [program = '', ...words] = place.ask;
+    if (place.kind === 'bird') {
+      const said = await run(program, [...words, 'show', 'route', 'for', prefix, 'all']);
+      return fromBird(prefix, said);
+    }
+    const family = prefix.includes(':') ? 'ipv6' : 'ipv4';
+    const question = `show bgp ${family} unicast ${prefix} json`;
+    return fromFrr(prefix, await run(program, [...words, '-c', question]));
+  }
+}

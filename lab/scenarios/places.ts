@@ -1,0 +1,21 @@
+/** Where the machines of lab/topology.clab.yml stand: what a scenario calls by name, and a router by address. */
+
+const UPLINKS: ReadonlyMap<string, string> = new Map([
+  ['tor1', '10.0.1.2'],
+  ['tor2', '10.0.2.2'],
+  ['n1', '10.1.0.11'],
+  ['n2', '10.1.0.12'],
+  ['n3', '10.2.0.13'],
+]);
+
+/** the address under which the router above knows it */
+export function uplinkOf(machine: string): string {
+  const address = UPLINKS.get(machine);
+  if (address === undefined) throw new Error(`${machine} has no router above it`);
+  return address;
+}
+
+/** the router of its rack */
+export function torOf(node: string): string {
+  return node === 'n3' ? 'tor2' : 'tor1';
+}

@@ -1,0 +1,28 @@
+import type { Measured, Scenario } from '../scenario.ts';
+import type { World } from '../world.ts';
+
+export const scenario: Scenario = {
+  title: 'rolling update of the DaemonSet, 500 connections a second',
+  isShort: true,
+  async run(world) {
+    await world.apply('web.yaml');
+    await world.rolledOut('deployment/web');
+    const address = await world.addressOf('web');
+    await world.answered(address);
+    const kept = await roll(world, address, 'graceful restart on');
+    world.expectNone(kept.outage);
+    await world.gracefulRestart(false);
+    world.later(() => world.gracefulRestart(true));
+    const drained = await roll(world, address, 'graceful restart off');
+    return [kept, drained];
+  },
+};
+
+async function roll(world: World, address: string, what: string): Promise<Measured> {
+  const probing = await world.probe({ address, everyMs: 2, seconds: 300 });
+  const namespace = 'herald-system';
+  await world.kubectl(['-n', namespace, 'rollout', 'restart', 'daemonset/herald-agent']);
+  await world.rolledOut('daemonset/herald-agent', 240, namespace);
+  await world.passes(5000);
+  return { what, outage: await probing.stop() };
+}

@@ -1,0 +1,19 @@
+import type { Scenario } from '../scenario.ts';
+
+export const scenario: Scenario = {
+  title: 'rolling update of the pods (preStop 5 s), 500 connections a second',
+  isShort: true,
+  async run(world) {
+    await world.apply('web.yaml');
+    await world.rolledOut('deployment/web');
+    const address = await world.addressOf('web');
+    await world.answered(address);
+    const probing = await world.probe({ address, everyMs: 2, seconds: 240 });
+    await world.kubectl(['rollout', 'restart', 'deployment/web']);
+    await world.rolledOut('deployment/web');
+    await world.passes(6000);
+    const outage = await probing.stop();
+    world.expectNone(outage);
+    return [{ what: 'all pods replaced', outage }];
+  },
+};

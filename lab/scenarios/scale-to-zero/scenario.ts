@@ -1,0 +1,24 @@
+import type { Scenario } from '../scenario.ts';
+
+export const scenario: Scenario = {
+  title: 'scaled to zero and back: the route goes with the last pod and comes with the first',
+  async run(world) {
+    await world.apply('web.yaml');
+    await world.rolledOut('deployment/web');
+    const address = await world.addressOf('web');
+    const prefix = `${address}/32`;
+    await world.answered(address);
+    await world.kubectl(['scale', 'deployment/web', '--replicas=0']);
+    for (const router of ['spine', 'tor1', 'tor2']) {
+      await world.routerHas(router, prefix, { paths: [] });
+    }
+    await world.kubectl(['scale', 'deployment/web', '--replicas=2']);
+    await world.routerHas('spine', prefix, world.paths('tor1', 'tor2'));
+    await world.answered(address);
+    const probing = await world.probe({ address, everyMs: 10, seconds: 20 });
+    await world.passes(3000);
+    const outage = await probing.stop();
+    world.expectNone(outage);
+    return [{ what: 'after it is back', outage }];
+  },
+};

@@ -1,0 +1,31 @@
+import { nowMs } from '../../../tools/probe/monotonic.ts';
+import { analyse } from '../../../tools/probe/probe-log.ts';
+import type { Scenario } from '../scenario.ts';
+
+/** hold time, the router's own delay, and a margin */
+const GONE_WITHIN_MS = 15_000;
+
+export const scenario: Scenario = {
+  title: 'a node dies in silence: its router takes the route away by hold time',
+  isShort: true,
+  async run(world) {
+    await world.apply('web.yaml');
+    await world.rolledOut('deployment/web');
+    const address = await world.addressOf('web');
+    const prefix = `${address}/32`;
+    await world.routerHas('tor1', prefix, world.paths('n1', 'n2'));
+    await world.answered(address);
+    const probing = await world.probe({ address, everyMs: 10, seconds: 120 });
+    const diedMs = nowMs();
+    await world.cutOff('n2');
+    world.later(() => world.plugIn('n2'));
+    await world.routerHas('tor1', prefix, world.paths('n1'), { withinMs: GONE_WITHIN_MS });
+    const goneMs = nowMs();
+    await world.passes(3000);
+    const after = analyse(probing.read(), goneMs, nowMs() - 1000, 10);
+    const outage = await probing.stop(diedMs);
+    if (outage.lost === 0) throw new Error('nothing was lost: has the node died at all?');
+    world.expectNone(after);
+    return [{ what: 'until the hold time is over', outage }];
+  },
+};

@@ -1,0 +1,211 @@
+/**
+ * What a scenario can do: speak to the cluster as a person with kubectl, look into the routers, be a client outside. A namespace of its own,
+ * and everything that it made is taken away when it ends, however it ends.
+ */
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Outage } from '../../tools/probe/probe-log.ts';
+import { type ProbeWish, Probing } from './client.ts';
+import { type CommandOptions, run } from './commands.ts';
+import type { Lab } from './lab.ts';
+import { type Json, misfits } from './partial.ts';
+import { torOf, uplinkOf } from './places.ts';
+import { eventually, type Patience } from './poll.ts';
+import type { RouterTable } from './router-tables.ts';
+
+export type { Outage };
+
+const CUT = `table inet silence {
+  chain in { type filter hook prerouting priority -400; iifname "eth1" drop; }
+  chain out { type filter hook postrouting priority 400; oifname "eth1" drop; }
+}
+`;
+
+export class World {
+  readonly lab: Lab;
+  readonly namespace: string;
+  readonly #folder: string;
+  readonly #say: (line: string) => void;
+  readonly #ends: (() => Promise<unknown>)[] = [];
+
+  constructor(lab: Lab, name: string, say: (line: string) => void) {
+    this.lab = lab;
+    this.namespace = `lab-${name}`;
+    this.#folder = join(import.meta.dirname, name);
+    this.#say = say;
+  }
+
+  async begin(): Promise<void> {
+    this.later(() => this.kubectl(['delete', 'namespace', this.namespace, '--ignore-not-found']));
+    await this.kubectl(['create', 'namespace', this.namespace]);
+  }
+
+  /** The last thing that was begun ends first; what cannot be taken away is told, and the rest is. */
+  async end(): Promise<readonly string[]> {
+    const problems: string[] = [];
+    for (const end of this.#ends.splice(0).reverse()) {
+      await end().catch((error: unknown) => problems.push(String(error)));
+    }
+    return problems;
+  }
+
+  /** What a person would look at first when a story goes wrong. */
+  async evidence(): Promise<string> {
+    const questions = [
+      ['get', 'pods,services', '-A', '-o', 'wide'],
+      ['get', 'ipclaims,ipnodes,bgppeers,ippools'],
+      [
+        '-n',
+        'herald-system',
+        'logs',
+        '-l',
+        'app.kubernetes.io/component=agent',
+        '--tail=15',
+        '--prefix',
+      ],
+    ];
+    const answers = questions.map((each) => this.kubectl(each).catch(String));
+    return (await Promise.all(answers)).join('\n');
+  }
+
+  later(end: () => Promise<unknown>): void {
+    this.#ends.push(end);
+  }
+
+  say(line: string): void {
+    this.#say(line);
+  }
+
+  /** as the user of the kubeconfig, in the namespace of the scenario unless `args` name another */
+  kubectl(args: readonly string[], options: CommandOptions = {}): Promise<string> {
+    return run(
+      this.lab.kubectl,
+      ['--kubeconfig', this.lab.kubeconfig, '-n', this.namespace, ...args],
+      options,
+    );
+  }
+
+  /** A file of the scenario's folder, or of the folder above; objects without a namespace are deleted at the end. */
+  async apply(file: string): Promise<void> {
+    const path = join(this.#folder, file);
+    this.later(() => this.kubectl(['delete', '-f', path, '--ignore-not-found', '--wait=false']));
+    await this.kubectl(['apply', '-f', path]);
+  }
+
+  /** what a scenario expects of a router, from a file of its folder */
+  expectation(file: string): Json {
+    return JSON.parse(readFileSync(join(this.#folder, file), 'utf8'));
+  }
+
+  async rolledOut(what: string, withinSeconds = 180, namespace = this.namespace): Promise<void> {
+    const args = ['-n', namespace, 'rollout', 'status', what, `--timeout=${withinSeconds}s`];
+    await this.kubectl(args, { timeoutMs: (withinSeconds + 10) * 1000 });
+  }
+
+  async json(args: readonly string[]): Promise<unknown> {
+    return JSON.parse(await this.kubectl([...args, '-o', 'json']));
+  }
+
+  /** One field of an object, as JSONPath; '' where there is none. */
+  field(object: string, path: string): Promise<string> {
+    return this.kubectl(['get', object, '-o', `jsonpath={${path}}`, '--ignore-not-found']);
+  }
+
+  addressOf(service: string): Promise<string> {
+    return eventually(
+      `Service ${service} has an address`,
+      () => this.field(`service/${service}`, '.status.loadBalancer.ingress[0].ip'),
+      (found) => (found === '' ? 'it has none' : undefined),
+    );
+  }
+
+  /** Waits until the router's table fits. */
+  async routerHas(
+    router: string,
+    prefix: string,
+    expected: Json,
+    patience: Patience = {},
+  ): Promise<RouterTable> {
+    return await eventually(
+      `${router} and ${prefix}`,
+      () => this.lab.table(router, prefix),
+      (found) => {
+        const wrong = misfits(expected, found);
+        return wrong.length === 0 ? undefined : wrong.join('; ');
+      },
+      patience,
+    );
+  }
+
+  /** Ways to exactly these machines, as the routers name them. */
+  paths(...machines: readonly string[]): Json {
+    return { paths: machines.map((name) => ({ nextHop: uplinkOf(name) })) };
+  }
+
+  torOf(node: string): string {
+    return torOf(node);
+  }
+
+  /** For what cannot be asked for: that nothing happens. */
+  async passes(ms: number): Promise<void> {
+    await delay(ms);
+  }
+
+  /** No probe was lost, and no connection was cut. */
+  expectNone({ sent, lost, resets, reasons }: Outage): void {
+    if (sent === 0) throw new Error('no probe was sent');
+    if (lost + resets === 0) return;
+    throw new Error(
+      `of ${sent} probes ${lost} were lost and ${resets} cut: ${JSON.stringify(reasons)}`,
+    );
+  }
+
+  /** Everything that a node sends and gets is dropped, and nobody is told: its links stay up. */
+  async cutOff(node: string): Promise<void> {
+    await this.#nft(node, CUT);
+  }
+
+  async plugIn(node: string): Promise<void> {
+    await this.#nft(node, 'add table inet silence\ndelete table inet silence\n');
+  }
+
+  async #nft(node: string, rules: string): Promise<void> {
+    await this.lab.on(node, ['nft', '-f', '-'], rules);
+  }
+
+  async linkOf(machine: string, link: string, state: 'up' | 'down'): Promise<void> {
+    await this.lab.on(machine, ['ip', 'link', 'set', link, state]);
+  }
+
+  /** On both sides: at the routers of the racks, and in the BGPPeers. */
+  async gracefulRestart(isOn: boolean): Promise<void> {
+    const word = isOn ? 'graceful-restart-helper' : 'graceful-restart-disable';
+    for (const tor of ['tor1', 'tor2']) {
+      await this.lab.configure(tor, [`neighbor herald-${tor} ${word}`]);
+      const patch = JSON.stringify({ spec: { gracefulRestart: { enabled: isOn } } });
+      await this.kubectl(['patch', 'bgppeer', tor, '--type=merge', '-p', patch]);
+    }
+  }
+
+  /** Waits until the client is answered so many times in a row. */
+  async answered(address: string, times = 20): Promise<void> {
+    const probing = await this.probe({ address, everyMs: 20, seconds: 120 });
+    await eventually(
+      `the client is answered by ${address}`,
+      async () => probing.read().slice(-times),
+      (last) => {
+        const isGood = last.length === times && last.every(({ who }) => who !== undefined);
+        return isGood ? undefined : `last outcome: ${JSON.stringify(last.at(-1))}`;
+      },
+    );
+    await probing.stop();
+  }
+
+  async probe(wish: ProbeWish): Promise<Probing> {
+    const probing = await Probing.start(this.lab.enter('client'), wish);
+    this.later(() => probing.end());
+    return probing;
+  }
+}

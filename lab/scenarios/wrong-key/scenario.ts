@@ -1,0 +1,38 @@
+import type { Scenario } from '../scenario.ts';
+
+const NEIGHBOURS = ['10.1.0.11', '10.1.0.12'];
+
+export const scenario: Scenario = {
+  title: 'a wrong MD5 key takes rack 1 out, the right one brings it back',
+  isShort: true,
+  async run(world) {
+    await world.apply('web.yaml');
+    await world.rolledOut('deployment/web');
+    const address = await world.addressOf('web');
+    const prefix = `${address}/32`;
+    await world.routerHas('spine', prefix, world.paths('tor1', 'tor2'));
+    await world.apply('secret.yaml');
+    const wanted = (name: string | null) =>
+      JSON.stringify({ spec: { password: name === null ? null : { secret: name } } });
+    const patch = (body: string) =>
+      world.kubectl(['patch', 'bgppeer', 'tor1', '--type=merge', '-p', body]);
+    const lines = (no: string) =>
+      NEIGHBOURS.map((each) => `${no}neighbor ${each} password the-key-of-the-router`);
+    world.later(async () => {
+      await world.lab.configure('tor1', lines('no '));
+      await patch(wanted(null));
+    });
+    await world.lab.configure('tor1', lines(''));
+    await patch(wanted('lab-tor1'));
+    await world.routerHas('tor1', prefix, { paths: [] }, { withinMs: 30_000 });
+    await world.routerHas('spine', prefix, world.paths('tor2'));
+    await world.answered(address);
+    const probing = await world.probe({ address, everyMs: 10, seconds: 180 });
+    await world.apply('right.yaml');
+    await world.routerHas('spine', prefix, world.paths('tor1', 'tor2'), { withinMs: 90_000 });
+    await world.routerHas('tor1', prefix, world.paths('n1', 'n2'), { withinMs: 90_000 });
+    const outage = await probing.stop();
+    if (outage.lost > 0) world.expectNone(outage);
+    return [{ what: 'rack 1 comes back', outage }];
+  },
+};
