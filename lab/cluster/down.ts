@@ -1,0 +1,55 @@
+/**
+ * Takes a cluster away, whole or half started: what belongs to it is known by its name and its folder, and by nothing that could have been lost. Machines
+ * first, since their processes hold everything else.
+ */
+
+import { existsSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { removeGroups } from './cgroups.ts';
+import { machineProcesses } from './machine.ts';
+import { removeNetwork } from './network.ts';
+import { controlNamespace, hostInterface } from './plan.ts';
+
+const GONE_WITHIN_MS = 20_000;
+const POLL_MS = 50;
+
+export const clusterFolder = (name: string): string => join(tmpdir(), `herald-lab-cluster-${name}`);
+
+/** The control group of a cluster, or of one of its nodes. */
+export const clusterGroup = (name: string, node = ''): string =>
+  node === '' ? `/herald-lab-${name}` : `/herald-lab-${name}/${node}`;
+
+/** Whether something of it is there. */
+export function isThere(name: string): boolean {
+  return existsSync(clusterFolder(name)) || processesOf(name).length > 0;
+}
+
+export async function stopCluster(name: string, say: (sentence: string) => void): Promise<void> {
+  const folder = clusterFolder(name);
+  const machines = processesOf(name);
+  if (machines.length > 0) say(`switching ${machines.length} machines off`);
+  for (const pid of machines) kill(pid);
+  const started = performance.now();
+  // the kernel lets the first process of a machine go when all others are gone
+  while (processesOf(name).length > 0) {
+    if (performance.now() - started > GONE_WITHIN_MS)
+      throw new Error(`processes of ${folder} cannot be ended: ${processesOf(name).join(', ')}.`);
+    await delay(POLL_MS);
+  }
+  await removeGroups(clusterGroup(name));
+  await removeNetwork(controlNamespace(name), hostInterface(name));
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+}
+
+const processesOf = (name: string): readonly number[] =>
+  machineProcesses((folder) => folder.startsWith(`${clusterFolder(name)}/`));
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // it ended between being listed and being killed
+  }
+}
