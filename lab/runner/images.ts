@@ -1,0 +1,51 @@
+/**
+ * Which image means what in network namespaces: the one place where the names of images meet Debian's packages and this checkout.
+ *
+ * The router image runs FRR when its configuration is there, else BIRD when its is there, else nothing (lab/images/router); here the
+ * same start script runs on the Debian that the lab runs on. The Herald image is the bundle.
+ */
+
+import { join } from 'node:path';
+import { LabRefusal } from './refusal.ts';
+import type { TopologyNode } from './topology.ts';
+
+export interface Checkout {
+  /** The folder with lab/, dist/ and src/. */
+  readonly root: string;
+}
+
+export interface Image {
+  readonly name: RegExp;
+  /** What the image says itself; `cmd` of the file is put behind the entrypoint. */
+  readonly entrypoint: readonly string[];
+  /** Files without which it cannot run, and what to do about it. */
+  readonly needs: readonly { readonly file: string; readonly remedy: string }[];
+}
+
+export function imagesOf({ root }: Checkout): readonly Image[] {
+  const herald = join(root, 'dist/herald');
+  const setup = 'run `make setup`';
+  return [
+    {
+      name: /^herald-lab\/router:/,
+      entrypoint: ['/bin/sh', join(root, 'lab/runner/router.sh')],
+      needs: [
+        { file: '/usr/lib/frr/bgpd', remedy: setup },
+        { file: '/usr/sbin/bird', remedy: setup },
+      ],
+    },
+    {
+      name: /^herald:/,
+      entrypoint: [herald],
+      needs: [{ file: herald, remedy: 'run `make build`' }],
+    },
+  ];
+}
+
+export function imageOf(node: TopologyNode, checkout: Checkout): Image {
+  const image = imagesOf(checkout).find(({ name }) => name.test(node.image));
+  if (image !== undefined) return image;
+  throw new LabRefusal(
+    `topology.nodes.${node.name}.image: ${node.image} cannot run in a network namespace; herald-lab/router:… and herald:… can (lab/runner/images.ts)`,
+  );
+}

@@ -1,0 +1,175 @@
+/** `make lab`, `make lab-down` and looking around in between. */
+
+import { spawn } from 'node:child_process';
+import { join, relative } from 'node:path';
+import { parseArgs } from 'node:util';
+import { enterArguments, isRunning } from './container.ts';
+import { namespacesOf, tearDown } from './down.ts';
+import { readTopology } from './read.ts';
+import { LabRefusal } from './refusal.ts';
+import { readState, type StartedContainer } from './state.ts';
+import { firstAnswer, tryThis } from './try-this.ts';
+import { addressesIn, bringUp } from './up.ts';
+
+const usage = `usage: lab/runner/lab up | down | status [options]
+       lab/runner/lab exec NODE PROGRAM [ARGUMENT]…
+       lab/runner/lab kill [--signal SIGNAL] NODE
+
+Brings a containerlab topology up in network namespaces, with Debian's own routers in place of images. Needs root.
+  up      brings it up and says what to try; whatever goes wrong, nothing stays behind
+  down    takes it away, also what a crash has left; exit 1 and a list when something is left
+  status  its nodes, what runs there and their addresses
+  exec    runs a program in a node, as \`docker exec\` would
+  kill    ends a node's program (default: SIGKILL); the machine and its network stay
+
+  --topology FILE  default lab/topology.clab.yml
+  --name NAME      name of the lab (default: the file's)
+
+Exit status: 0 done, 1 not done (the reason is on stderr), 2 wrong usage, 130 broken off; exec: that of the program.
+`;
+
+interface Command {
+  readonly verb: string;
+  readonly rest: readonly string[];
+  readonly path: string;
+  readonly name: string;
+  readonly signal: string;
+}
+
+const say = (line: string) => void process.stderr.write(`lab: ${line}\n`);
+const print = (line: string) => void process.stdout.write(`${line}\n`);
+
+function parseCommand(args: readonly string[]): Command {
+  // what follows the node's name belongs to the program
+  const exec = args.indexOf('exec');
+  const own = exec < 0 ? args : args.slice(0, exec + 1);
+  const { values, positionals } = parseArgs({
+    args: [...own],
+    allowPositionals: true,
+    options: {
+      topology: { type: 'string', default: join(import.meta.dirname, '../topology.clab.yml') },
+      name: { type: 'string' },
+      signal: { type: 'string', default: 'SIGKILL' },
+      help: { type: 'boolean' },
+    },
+  });
+  const [verb = '', ...rest] = values.help === true ? ['help'] : positionals;
+  const path = relative(process.cwd(), values.topology);
+  const name = values.name ?? readTopology(path, process.env).name;
+  return { verb, rest: exec < 0 ? rest : args.slice(exec + 1), path, name, signal: values.signal };
+}
+
+async function up({ path, name }: Command): Promise<number> {
+  const broken = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => broken.abort(new LabRefusal(`broken off by ${signal}`)));
+  }
+  const started = performance.now();
+  try {
+    const topology = readTopology(path, process.env);
+    const lab = await bringUp(topology, { name, say, signal: broken.signal });
+    say('waiting for the first answer of 192.0.2.80');
+    const answer = await firstAnswer(lab, broken.signal);
+    const seconds = ((performance.now() - started) / 1000).toFixed(1);
+    say(`up in ${seconds} s`);
+    print(tryThis(lab, answer));
+    return 0;
+  } catch (error) {
+    if (!broken.signal.aborted) throw error;
+    await tearDown(name);
+    say(error instanceof Error ? error.message : String(error));
+    return 130;
+  }
+}
+
+async function down({ name }: Command): Promise<number> {
+  const wasThere = readState(name) !== undefined || namespacesOf(name).length > 0;
+  const left = await tearDown(name, say);
+  if (left.length > 0) {
+    say(`left behind:\n${left.map((each) => `  ${each}`).join('\n')}`);
+    return 1;
+  }
+  say(wasThere ? 'nothing is left' : `there was no lab ${name}`);
+  return 0;
+}
+
+async function status({ name }: Command): Promise<number> {
+  const state = readState(name);
+  if (state === undefined) {
+    say(`there is no lab ${name}`);
+    return 1;
+  }
+  const row = (cells: readonly string[]) =>
+    cells
+      .map((cell, at) => cell.padEnd(at === 2 ? 24 : 12))
+      .join(' ')
+      .trimEnd();
+  print(row(['NODE', 'PROCESS', 'NAMESPACE', 'ADDRESSES']));
+  for (const container of state.containers) {
+    const { node, namespace, pid } = container;
+    const addresses = (await addressesIn(namespace)).join(' ');
+    print(row([node, isRunning(container) ? String(pid) : 'ended', namespace, addresses]));
+  }
+  return 0;
+}
+
+function containerOf(name: string, node: string | undefined): StartedContainer {
+  const state = readState(name);
+  if (state === undefined)
+    throw new LabRefusal(`there is no lab ${name}; \`make lab\` brings it up`);
+  const container = state.containers.find((each) => each.node === node);
+  if (container === undefined) {
+    const known = state.containers.map((each) => each.node).join(', ');
+    throw new LabRefusal(`there is no node ${node ?? '(none named)'}; there are ${known}`);
+  }
+  if (!isRunning(container)) throw new LabRefusal(`${container.node} has ended`);
+  return container;
+}
+
+function exec({ name, rest: [node, ...argv] }: Command): Promise<number> {
+  if (argv.length === 0) throw new LabRefusal('exec needs a node and a program');
+  const container = containerOf(name, node);
+  const [program = '', ...args] = [...enterArguments(container.namespace, container), ...argv];
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, LAB: name } });
+    child.on('error', reject);
+    child.on('exit', (code) => resolve(code ?? 1));
+  });
+}
+
+function kill({ name, rest: [node], signal }: Command): number {
+  process.kill(containerOf(name, node).pid, signal);
+  return 0;
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  const command = parseCommand(args);
+  switch (command.verb) {
+    case 'up':
+      return up(command);
+    case 'down':
+      return down(command);
+    case 'status':
+      return status(command);
+    case 'exec':
+      return exec(command);
+    case 'kill':
+      return kill(command);
+    case 'help':
+      print(usage.trimEnd());
+      return 0;
+    default:
+      process.stderr.write(usage);
+      return 2;
+  }
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  if (!(error instanceof Error)) throw error;
+  const isUsage = 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
+  // what the runner says on purpose, or a program that could not do its part: one sentence either way
+  say(error.message);
+  process.exitCode = isUsage ? 2 : 1;
+}
