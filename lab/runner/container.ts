@@ -14,14 +14,16 @@ export async function startContainer(
   lab: string,
   planned: PlannedContainer,
 ): Promise<StartedContainer> {
-  const { node, namespace, argv, environment } = planned;
+  const { node, namespace, argv } = planned;
+  // the mark by which a process of the lab is known wherever it goes
+  const environment = { HOME: '/root', ...planned.environment, LAB: lab };
   const log = logFile(lab, node);
-  const outer = await start(argv, log, { ...environment, LAB: lab });
+  const outer = await start(argv, log, environment);
   const deadline = performance.now() + readyWithinMs;
   for (;;) {
     const pid = firstChild(outer);
     if (pid !== undefined && existsSync(`/proc/${pid}/root/run/.lab/ready`)) {
-      return { node, namespace, pid };
+      return { node, namespace, pid, environment };
     }
     if (!existsSync(`/proc/${outer}`))
       throw new LabRefusal(`${node} did not start: ${lastLines(log)}`);
@@ -39,15 +41,12 @@ export const isRunning = ({ pid }: StartedContainer) =>
 
 /** Runs something inside; without a container in the network namespace only. */
 export function enter(
-  lab: string,
   { namespace, argv }: Pick<PlannedCommand, 'namespace' | 'argv'>,
   container: StartedContainer | undefined,
   options: RunOptions = {},
 ): Promise<Output> {
-  return run([...enterArguments(namespace, container), ...argv], {
-    ...options,
-    environment: { LAB: lab },
-  });
+  const environment = container === undefined ? {} : { environment: container.environment };
+  return run([...enterArguments(namespace, container), ...argv], { ...options, ...environment });
 }
 
 /** The command line that puts what follows inside. */

@@ -18,6 +18,8 @@ export interface Image {
   readonly name: RegExp;
   /** What the image says itself; `cmd` of the file is put behind the entrypoint. */
   readonly entrypoint: readonly string[];
+  /** A folder of programs that it has beside Debian's. */
+  readonly programs?: string;
   /** Files without which it cannot run, and what to do about it. */
   readonly needs: readonly { readonly file: string; readonly remedy: string }[];
 }
@@ -37,6 +39,7 @@ export function imagesOf({ root }: Checkout): readonly Image[] {
     {
       name: /^herald:/,
       entrypoint: [herald],
+      programs: join(root, 'dist'),
       needs: [{ file: herald, remedy: 'run `make build`' }],
     },
   ];

@@ -14,7 +14,7 @@ export interface RunOptions {
   /** A status other than 0 is an answer, not an error. */
   readonly anyStatus?: boolean;
   readonly timeoutMs?: number;
-  /** Added to our own environment. */
+  /** Takes the place of our own. */
   readonly environment?: Readonly<Record<string, string>>;
 }
 
@@ -24,7 +24,7 @@ export function run(argv: readonly string[], options: RunOptions = {}): Promise<
     // In a group of its own: Ctrl-C is for us to act upon, not for whatever runs at that moment.
     const child = spawn(program, args, {
       detached: true,
-      env: { ...process.env, ...options.environment },
+      env: { ...(options.environment ?? process.env) },
       timeout: options.timeoutMs ?? 30_000,
       killSignal: 'SIGKILL',
     });
@@ -51,7 +51,7 @@ export function run(argv: readonly string[], options: RunOptions = {}): Promise<
   });
 }
 
-/** Starts a program that outlives this one; its output goes to a file. The result is its process id. */
+/** Starts a program that outlives this one, in this environment and no other; its output goes to a file. The result is its process id. */
 export function start(
   argv: readonly string[],
   logFile: string,
@@ -64,7 +64,7 @@ export function start(
       detached: true,
       stdio: ['ignore', log, log],
       cwd: '/',
-      env: { ...plainEnvironment(), ...environment },
+      env: { ...environment },
     });
     closeSync(log);
     child.on('error', (cause) => reject(new Error(`cannot run ${program}`, { cause })));
@@ -73,9 +73,4 @@ export function start(
       resolve(child.pid ?? -1);
     });
   });
-}
-
-/** As in a container: nothing of the caller's environment but what finds programs. */
-function plainEnvironment(): Record<string, string> {
-  return { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' };
 }

@@ -131,7 +131,10 @@ function exec({ name, rest: [node, ...argv] }: Command): Promise<number> {
   const container = containerOf(name, node);
   const [program = '', ...args] = [...enterArguments(container.namespace, container), ...argv];
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, LAB: name } });
+    const child = spawn(program, args, {
+      stdio: 'inherit',
+      env: { TERM: process.env['TERM'], ...container.environment },
+    });
     child.on('error', reject);
     child.on('exit', (code) => resolve(code ?? 1));
   });

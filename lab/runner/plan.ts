@@ -8,7 +8,7 @@
 
 import { join, resolve } from 'node:path';
 import { boundingSet } from './capabilities.ts';
-import { type Checkout, imageOf } from './images.ts';
+import { type Checkout, type Image, imageOf } from './images.ts';
 import { LabRefusal } from './refusal.ts';
 import type { Topology, TopologyNode } from './topology.ts';
 
@@ -57,6 +57,8 @@ export interface PlannedCommand {
   /** Where it runs: in the node's container, or, where that is not started, only in its network. */
   readonly inContainer: boolean;
 }
+
+const debianPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 export const labName = /^[a-z0-9][a-z0-9-]{0,30}$/;
 
@@ -130,13 +132,16 @@ function container(node: TopologyNode, namespace: string, options: PlanOptions):
       ...['/bin/sh', join(checkout.root, 'lab/runner/container.sh'), node.networkOf ?? node.name],
       ...[...binds.flat(), '--', ...confined(node, program)],
     ],
-    environment: node.environment,
+    environment: { PATH: searchPath(image), ...node.environment },
     needs: [
       ...image.needs,
       ...binds.map(([, file = '']) => ({ file, remedy: 'the topology names it' })),
     ],
   };
 }
+
+const searchPath = ({ programs }: Image) =>
+  [...(programs === undefined ? [] : [programs]), debianPath].join(':');
 
 /** With no more capabilities than its container would have. */
 function confined(node: TopologyNode, argv: readonly string[]): string[] {

@@ -22,6 +22,8 @@ export interface StartedContainer {
   readonly namespace: string;
   /** The first process of the container, as this machine counts. */
   readonly pid: number;
+  /** What its programs find in their environment. */
+  readonly environment: Readonly<Record<string, string>>;
 }
 
 export const stateFolder = (name: string) => join(root, name);

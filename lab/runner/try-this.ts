@@ -37,7 +37,7 @@ What to try (alias lab=lab/runner/lab)
   lab exec spine ip route show 192.0.2.80               one next hop per rack
   lab exec tor1 vtysh -c 'show bgp ipv4 unicast'        one path per node of the rack
   lab exec spine birdc show protocols
-  lab exec n1-herald dist/herald explain 192.0.2.80     every gate between the claim and the route
+  lab exec n1-herald herald explain 192.0.2.80          every gate between the claim and the route
   lab exec n2 pkill -f answer.pl                        no web server, no route: n2 is out in about 3 s
   lab exec n2 perl /opt/web/answer.pl n2                and back
   lab kill --signal SIGTERM n1-herald                   a drain

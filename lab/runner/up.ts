@@ -122,7 +122,7 @@ async function carryOut(planned: Plan, options: BringUpOptions): Promise<Started
   for (const command of planned.commands) {
     signal?.throwIfAborted();
     const container = byNode.get(command.node);
-    const { status, stderr } = await enter(name, command, container, { anyStatus: true });
+    const { status, stderr } = await enter(command, container, { anyStatus: true });
     if (status === 0) continue;
     throw new LabRefusal(
       `${command.node}: ${command.argv.join(' ')}: exit ${status}: ${stderr.trim()}`,
@@ -138,7 +138,7 @@ async function addNamespace({ namespace, sysctls }: PlannedNamespace): Promise<v
   await run(['ip', '-n', namespace, 'link', 'set', 'lo', 'up']);
   // as containerlab sets it for every node
   const settings = ['net.ipv6.conf.all.disable_ipv6=0', ...sysctls];
-  await enter('', { namespace, argv: ['sysctl', '-q', '-w', ...settings] }, undefined);
+  await enter({ namespace, argv: ['sysctl', '-q', '-w', ...settings] }, undefined);
 }
 
 function checkNeeds(planned: Plan): void {
@@ -181,7 +181,7 @@ async function runningLab(planned: Plan, state: LabState): Promise<RunningLab> {
     exec: async (node, argv, options) => {
       const found = nodes.get(node);
       if (found === undefined) throw new LabRefusal(`there is no node ${node}`);
-      return enter(name, { namespace: found.namespace, argv }, containers.get(node), options);
+      return enter({ namespace: found.namespace, argv }, containers.get(node), options);
     },
     down: async () => {
       const left = await tearDown(name);
