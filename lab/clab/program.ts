@@ -21,6 +21,7 @@ import { join } from 'node:path';
 import { findGo, type Say } from '../../tools/kubernetes/go.ts';
 import { withLock } from '../../tools/kubernetes/lock.ts';
 import { run } from '../../tools/kubernetes/run.ts';
+import { cacheFolder } from '../../tools/kubernetes/version.ts';
 import { moduleFile, withBuiltInModules } from './built-in-modules.ts';
 import {
   containerlabFolder,
@@ -105,7 +106,7 @@ async function build(say: Say): Promise<void> {
     say(`${containerlabVersion}: ${done}, ${seconds()} s`);
   }, progressMs);
   try {
-    const go = await findGo(join(containerlabFolder(), '..', '..'), say);
+    const go = await findGo(join(cacheFolder(), '..'), say);
     say(`${containerlabVersion}: fetching what it is made of`);
     const source = await fetchSource(go, folder);
     const options = { cwd: source, env: goEnvironment };

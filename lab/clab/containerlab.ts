@@ -1,0 +1,94 @@
+/**
+ * One lab, deployed and destroyed by containerlab itself. What containerlab keeps about it goes to a folder of ours instead
+ * of beside the topology file, and it asks nobody for newer versions.
+ */
+
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { run } from '../../tools/kubernetes/run.ts';
+import type { Docker } from '../docker/docker.ts';
+import { type Container, containersOf, troubles } from './words.ts';
+
+/** What containerlab changes on the machine for good. */
+const settingsItChanges = [
+  '/proc/sys/net/ipv4/conf/all/rp_filter',
+  '/proc/sys/net/ipv4/conf/default/rp_filter',
+];
+const lockFile = '/run/lock/clab-hosts.lock';
+
+export interface LabOptions {
+  /** containerlab, see program.ts */
+  readonly program: string;
+  readonly docker: Docker;
+  readonly topology: string;
+  /** `name:` of the topology; containers are clab-<name>-<node> */
+  readonly name: string;
+  /** what the topology takes from the environment: images, for example */
+  readonly env?: Readonly<Record<string, string>>;
+  /** each line that containerlab says */
+  readonly onLine?: (line: string) => void;
+}
+
+export class ContainerlabLab {
+  readonly #options: LabOptions;
+  readonly #folder = mkdtempSync(join(tmpdir(), 'herald-clab-'));
+  readonly #settings = settingsItChanges.map((path) => ({ path, was: readFileSync(path, 'utf8') }));
+  readonly #hadLockFile = existsSync(lockFile);
+
+  constructor(options: LabOptions) {
+    this.#options = options;
+  }
+
+  /** A command of the file that fails makes no difference to containerlab's status; here it does. */
+  async deploy(): Promise<void> {
+    const said = await this.#containerlab('deploy');
+    const wrong = troubles(said);
+    if (wrong.length > 0) throw new Error(`containerlab deployed with errors: ${wrong.join('; ')}`);
+  }
+
+  /** Also what was deployed by half; then what containerlab never takes back by itself. */
+  async destroy(): Promise<void> {
+    await this.#containerlab('destroy', '--cleanup');
+    rmSync(this.#folder, { recursive: true, force: true });
+    for (const { path, was } of this.#settings) writeFileSync(path, was);
+    if (!this.#hadLockFile) rmSync(lockFile, { force: true });
+  }
+
+  /** Runs a program in a node and returns what it prints. */
+  exec(node: string, command: readonly string[]): Promise<string> {
+    return this.#options.docker.run(['exec', this.#nameOf(node), ...command]);
+  }
+
+  /** What Docker says about every container of the lab. */
+  async containers(): Promise<readonly Container[]> {
+    const { docker, name } = this.#options;
+    const filter = `label=containerlab=${name}`;
+    const ids = await docker.run(['ps', '--all', '--quiet', '--no-trunc', '--filter', filter]);
+    const words = ids.split('\n').filter((id) => id !== '');
+    return words.length === 0 ? [] : containersOf(await docker.run(['inspect', ...words]));
+  }
+
+  #nameOf(node: string): string {
+    return `clab-${this.#options.name}-${node}`;
+  }
+
+  async #containerlab(...words: readonly string[]): Promise<string> {
+    const { program, docker, topology, env, onLine } = this.#options;
+    const said: string[] = [];
+    await run(program, [...words, '--topo', topology], {
+      env: {
+        ...docker.env,
+        ...env,
+        CLAB_LABDIR_BASE: this.#folder,
+        CLAB_VERSION_CHECK: 'disable',
+        NO_COLOR: '1',
+      },
+      onLine: (line) => {
+        said.push(line);
+        onLine?.(line);
+      },
+    });
+    return said.join('\n');
+  }
+}

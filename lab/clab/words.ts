@@ -1,0 +1,39 @@
+/** What containerlab and Docker say, as data. Pure. */
+
+export interface Container {
+  readonly id: string;
+  readonly name: string;
+  readonly isPrivileged: boolean;
+  readonly isRunning: boolean;
+  readonly addedCapabilities: readonly string[];
+}
+
+/** The answer of `docker inspect`. */
+export function containersOf(text: string): readonly Container[] {
+  const told: unknown = JSON.parse(text);
+  if (!Array.isArray(told)) throw new Error('docker inspect does not answer with a list.');
+  return told.map((each: unknown) => {
+    const { Id: id, Name: name, HostConfig: host, State: state } = Object(each);
+    const { Privileged: isPrivileged, CapAdd: capabilities } = Object(host);
+    // what is not said is not "no"
+    if (typeof isPrivileged !== 'boolean')
+      throw new Error(`docker inspect does not say whether ${name} is privileged.`);
+    return {
+      id: String(id),
+      name: String(name).replace(/^\//, ''),
+      isPrivileged,
+      isRunning: Object(state).Running === true,
+      addedCapabilities: Array.isArray(capabilities) ? capabilities.map(String) : [],
+    };
+  });
+}
+
+/** Lines of containerlab's log that tell of an error, each with the lines that belong to it. */
+export function troubles(log: string): readonly string[] {
+  const entries: string[] = [];
+  for (const line of log.split('\n')) {
+    if (/^\d\d:\d\d:\d\d [A-Z]{4} /.test(line)) entries.push(line.slice(9));
+    else if (entries.length > 0) entries.push(`${entries.pop()} ${line.trim()}`.trim());
+  }
+  return entries.filter((entry) => /^(ERRO|FATA) /.test(entry)).map((entry) => entry.slice(5));
+}
