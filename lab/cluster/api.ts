@@ -49,18 +49,18 @@ function isReady({ url, caFile, client }: ApiAccess): Promise<boolean> {
 /** kubectl with the cluster's own kubeconfig, its stdout returned. */
 export class Kubectl {
   readonly kubeconfig: string;
-  readonly #program: string;
+  readonly program: string;
   readonly #folder: string;
 
   constructor(program: string, kubeconfig: string, folder: string) {
-    this.#program = program;
+    this.program = program;
     this.kubeconfig = kubeconfig;
     this.#folder = folder;
   }
 
   run(...args: readonly string[]): Promise<string> {
     const env = { KUBECONFIG: this.kubeconfig, KUBECACHEDIR: `${this.#folder}/kubectl` };
-    return run(this.#program, args, { env });
+    return run(this.program, args, { env });
   }
 
   async json(...args: readonly string[]): Promise<unknown> {

@@ -29,7 +29,7 @@ export function isThere(name: string): boolean {
 export async function stopCluster(name: string, say: (sentence: string) => void): Promise<void> {
   const folder = clusterFolder(name);
   const machines = processesOf(name);
-  if (machines.length > 0) say(`switching ${machines.length} machines off`);
+  if (machines.length > 0) say('switching the machines of the cluster off');
   for (const pid of machines) kill(pid);
   const started = performance.now();
   // the kernel lets the first process of a machine go when all others are gone

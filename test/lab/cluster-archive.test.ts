@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { imageArchive, tar } from '../../lab/cluster/archive.ts';
+import { type ArchiveFile, imageArchive, tar } from '../../lab/cluster/archive.ts';
 import { hierarchies, removeGroups } from '../../lab/cluster/cgroups.ts';
 
 const text = (value: string) => ({ content: Buffer.from(value) });
@@ -16,7 +16,7 @@ describe('an image without Docker', () => {
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
   it('is an archive that tar can read: names, folders, modes and contents', () => {
-    const files = new Map([
+    const files = new Map<string, ArchiveFile>([
       ['opt/herald/node', { content: Buffer.alloc(1000, 'x'), mode: 0o755 }],
       ['etc/empty', text('')],
       ['full', { content: Buffer.alloc(512, 'y') }],
@@ -53,7 +53,7 @@ describe('an image without Docker', () => {
   });
 
   it('refuses a name that would be cut', () => {
-    const files = new Map([[`a/${'b'.repeat(100)}`, text('')]]);
+    const files = new Map<string, ArchiveFile>([[`a/${'b'.repeat(100)}`, text('')]]);
     expect(() => tar(files)).to.throw('100 bytes at most');
     expect(() => tar(new Map([['/etc/passwd', text('')]]))).to.throw('no / in front');
   });

@@ -1,0 +1,128 @@
+/**
+ * The whole lab with a real cluster: the network of lab/topology.clab.yml with its routers and its client, Kubernetes on its nodes, and Herald in it, from
+ * deploy/ as a user installs it. Everything stays when this process ends; `lab.ts` of the same name finds it again by that name.
+ */
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { kubernetesPrograms } from '../../tools/kubernetes/assets.ts';
+import { namespacesOf, tearDown } from '../runner/down.ts';
+import { namespacePrefix } from '../runner/plan.ts';
+import { readTopology } from '../runner/read.ts';
+import { bringUp, type RunningLab } from '../runner/up.ts';
+import { Kubectl } from './api.ts';
+import { clusterFolder, isThere, stopCluster } from './down.ts';
+import { heraldImage } from './herald-image.ts';
+import { clusterPlaces } from './places.ts';
+import { pauseImage, podProgram, webImage } from './pod-program.ts';
+import { startCluster } from './up.ts';
+
+export type Say = (sentence: string) => void;
+
+export const LAB_NAME = 'cluster';
+const root = join(import.meta.dirname, '../..');
+const topologyFile = join(root, 'lab/topology.clab.yml');
+const ROLL_OUT = '--timeout=120s';
+
+export interface ClusterLab {
+  readonly name: string;
+  readonly folder: string;
+  readonly kubectl: Kubectl;
+  readonly network: RunningLab;
+}
+
+/** Why there can be no cluster on this machine, one sentence for each reason; an empty list means that there can. */
+export function whyNoCluster(): readonly string[] {
+  const packages: Readonly<Record<string, string>> = {
+    etcd: 'etcd-server',
+    containerd: 'containerd',
+    runc: 'runc',
+    openssl: 'openssl',
+    nft: 'nftables',
+    ip: 'iproute2',
+    nsenter: 'util-linux',
+    flock: 'util-linux',
+  };
+  const missing = Object.entries(packages)
+    .filter(([program]) => spawnSync('sh', ['-c', 'command -v "$0"', program]).status !== 0)
+    .map(([program, name]) => `${program}: not installed (Debian: ${name}); run \`make setup\`.`);
+  if (!existsSync('/usr/lib/cni/ptp'))
+    missing.push(
+      '/usr/lib/cni/ptp: not there (Debian: containernetworking-plugins); run `make setup`.',
+    );
+  if (process.getuid?.() !== 0) missing.push('root: namespaces and containers need it.');
+  return missing;
+}
+
+/** Brings everything up; when something goes wrong, takes away what was there and throws. */
+export async function bringUpLab(name: string, say: Say): Promise<ClusterLab> {
+  const missing = whyNoCluster();
+  if (missing.length > 0) throw new Error(`there can be no cluster: ${missing.join(' ')}`);
+  if (isThere(name))
+    throw new Error(`the lab ${name} is up, or something of it is left; take it away first.`);
+  try {
+    return await carryOut(name, say);
+  } catch (error) {
+    say('taking away what was there so far');
+    await takeDownLab(name, () => undefined);
+    throw error;
+  }
+}
+
+async function carryOut(name: string, say: Say): Promise<ClusterLab> {
+  const program = await podProgram(say);
+  const topology = readTopology(topologyFile, process.env);
+  const { nodes, withoutPrograms } = clusterPlaces(
+    topology,
+    (node) => `${namespacePrefix(name)}${node}`,
+  );
+  say('the network: routers, nodes and a client');
+  const network = await bringUp(topology, { name, say, withoutPrograms });
+  const images = new Map([
+    ['pause', pauseImage(program)],
+    ['web', webImage(program)],
+    ['herald', heraldImage()],
+  ]);
+  const { kubectl, folder } = await startCluster({ name, nodes, images, say });
+  say(`${nodes.length} nodes are Ready; installing Herald: kubectl apply -k deploy/base`);
+  await installHerald(kubectl);
+  return { name, folder, kubectl, network };
+}
+
+/** As docs/kubernetes.md says, word for word. */
+async function installHerald(kubectl: Kubectl): Promise<void> {
+  await kubectl.run('apply', '-k', join(root, 'deploy/base'));
+  await kubectl.run('apply', '-f', join(root, 'lab/cluster/deploy/network.yaml'));
+  for (const what of ['daemonset/herald-agent', 'deployment/herald-controller'])
+    await kubectl.run('-n', 'herald-system', 'rollout', 'status', what, ROLL_OUT);
+}
+
+/** kubectl for a lab that is up, whoever has brought it up; undefined where none is. */
+export async function kubectlOf(name: string, say: Say): Promise<Kubectl | undefined> {
+  const folder = clusterFolder(name);
+  const kubeconfig = join(folder, 'kubeconfig');
+  if (!existsSync(kubeconfig)) return undefined;
+  const program = (await kubernetesPrograms(['kubectl'], say)).get('kubectl') ?? 'kubectl';
+  return new Kubectl(program, kubeconfig, folder);
+}
+
+/** Takes everything away, whatever state it is in; throws when something is left. */
+export async function takeDownLab(name: string, say: Say): Promise<void> {
+  await stopCluster(name, say);
+  const left = [...(await tearDown(name, say)), ...leftOvers(name)];
+  if (left.length > 0) throw new Error(`left behind: ${left.join('; ')}`);
+}
+
+/** What of the cluster is still on this machine, one sentence each. */
+export function leftOvers(name: string): readonly string[] {
+  const folder = clusterFolder(name);
+  const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .filter((line) => line.includes(folder));
+  return [
+    ...(isThere(name) ? [`the folder ${folder} or a process of it`] : []),
+    ...namespacesOf(name).map((each) => `namespace ${each}`),
+    ...mounts.map((each) => `mount ${each}`),
+  ];
+}
