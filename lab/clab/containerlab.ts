@@ -35,6 +35,8 @@ export class ContainerlabLab {
   readonly #folder = mkdtempSync(join(tmpdir(), 'herald-clab-'));
   readonly #settings = settingsItChanges.map((path) => ({ path, was: readFileSync(path, 'utf8') }));
   readonly #hadLockFile = existsSync(lockFile);
+  /** Ctrl-C reaches a containerlab that deploys as well; what it has begun by then is known when it has ended. */
+  #running: Promise<unknown> = Promise.resolve();
 
   constructor(options: LabOptions) {
     this.#options = options;
@@ -49,6 +51,7 @@ export class ContainerlabLab {
 
   /** Also what was deployed by half; then what containerlab never takes back by itself. */
   async destroy(): Promise<void> {
+    await this.#running.catch(() => undefined);
     await this.#containerlab('destroy', '--cleanup');
     rmSync(this.#folder, { recursive: true, force: true });
     for (const { path, was } of this.#settings) writeFileSync(path, was);
@@ -76,7 +79,7 @@ export class ContainerlabLab {
   async #containerlab(...words: readonly string[]): Promise<string> {
     const { program, docker, topology, env, onLine } = this.#options;
     const said: string[] = [];
-    await run(program, [...words, '--topo', topology], {
+    this.#running = run(program, [...words, '--topo', topology], {
       env: {
         ...docker.env,
         ...env,
@@ -89,6 +92,7 @@ export class ContainerlabLab {
         onLine?.(line);
       },
     });
+    await this.#running;
     return said.join('\n');
   }
 }

@@ -16,8 +16,8 @@ const settings = [
   'net/ipv4/conf/all/rp_filter',
   'net/ipv4/conf/default/rp_filter',
 ];
-/** Namespaces of tests that run at the same time. */
-const foreignNamespace = /^hd-\d/;
+/** Namespaces of other tests and labs of ours, which may come and go at the same time. */
+const foreignNamespace = /^(hd-\d|lab\.)/;
 
 export async function lookAtMachine(docker: Docker): Promise<Machine> {
   const lines = async (...words: string[]) => (await docker.run(words)).split('\n').filter(Boolean);
