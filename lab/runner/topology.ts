@@ -74,7 +74,9 @@ const interfaceName = /^[A-Za-z0-9][\w.-]{0,14}$/;
 
 export function parseTopology(text: string, environment: Environment): Topology {
   const root = new Reader('', parseYaml(expandVariables(text, environment)));
-  root.allow(['name', 'topology']);
+  root.allow(['name', 'mgmt', 'topology']);
+  // containerlab's management network: no node of ours can be in it, so there is nothing to make
+  root.optional('mgmt')?.allow(['network', 'external-access']);
   const name = root.text('name');
   if (!nodeName.test(name)) root.refuse('name', 'must be lower-case letters, digits and hyphens');
   const topology = root.child('topology');
