@@ -25,6 +25,8 @@ stop() {
   containers=$(timeout 10 docker --host "unix://$folder/docker.sock" ps --all --quiet)
   # shellcheck disable=SC2086 # one word per container
   [ -z "$containers" ] || timeout 20 docker --host "unix://$folder/docker.sock" rm --force $containers >/dev/null
+  # a network is a bridge of this machine, and dockerd leaves it when it ends
+  timeout 10 docker --host "unix://$folder/docker.sock" network prune --force >/dev/null
   [ -z "$daemon" ] || kill -TERM "$daemon"
 }
 trap stop TERM INT HUP
