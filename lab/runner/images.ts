@@ -1,8 +1,8 @@
 /**
  * Which image means what in network namespaces: the one place where the names of images meet Debian's packages and this checkout.
  *
- * The router image runs FRR when its configuration is there, else BIRD when its is there, else nothing (lab/images/router); here the
- * same start script runs on the Debian that the lab runs on. The Herald image is the bundle.
+ * The router image is a Debian whose start script runs FRR or BIRD where its configuration is; here that same script runs on the Debian that
+ * the lab runs on. The Herald image is the bundle.
  */
 
 import { join } from 'node:path';
@@ -16,8 +16,9 @@ export interface Checkout {
 
 export interface Image {
   readonly name: RegExp;
-  /** What the image says itself; `cmd` of the file is put behind the entrypoint. */
+  /** What the image says itself; `entrypoint` and `cmd` of the file take the place of these, as in Docker. */
   readonly entrypoint: readonly string[];
+  readonly command: readonly string[];
   /** A folder of programs that it has beside Debian's. */
   readonly programs?: string;
   /** Files without which it cannot run, and what to do about it. */
@@ -30,7 +31,8 @@ export function imagesOf({ root }: Checkout): readonly Image[] {
   return [
     {
       name: /^herald-lab\/router:/,
-      entrypoint: ['/bin/sh', join(root, 'lab/runner/router.sh')],
+      entrypoint: [],
+      command: [join(root, 'lab/images/router/start-router')],
       needs: [
         { file: '/usr/lib/frr/bgpd', remedy: setup },
         { file: '/usr/sbin/bird', remedy: setup },
@@ -39,6 +41,7 @@ export function imagesOf({ root }: Checkout): readonly Image[] {
     {
       name: /^herald:/,
       entrypoint: [herald],
+      command: [],
       programs: join(root, 'dist'),
       needs: [{ file: herald, remedy: 'run `make build`' }],
     },
@@ -51,4 +54,11 @@ export function imageOf(node: TopologyNode, checkout: Checkout): Image {
   throw new LabRefusal(
     `topology.nodes.${node.name}.image: ${node.image} cannot run in a network namespace; herald-lab/router:… and herald:… can (lab/runner/images.ts)`,
   );
+}
+
+/** The whole command line of a node: an entrypoint of its own leaves nothing of the image's. */
+export function programOf(node: TopologyNode, image: Image): string[] {
+  const standard = node.entrypoint === undefined ? image.command : [];
+  const command = node.command.length > 0 ? node.command : standard;
+  return [...(node.entrypoint ?? image.entrypoint), ...command];
 }

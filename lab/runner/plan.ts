@@ -8,7 +8,7 @@
 
 import { join, resolve } from 'node:path';
 import { boundingSet } from './capabilities.ts';
-import { type Checkout, type Image, imageOf } from './images.ts';
+import { type Checkout, type Image, imageOf, programOf } from './images.ts';
 import { LabRefusal } from './refusal.ts';
 import type { Topology, TopologyNode } from './topology.ts';
 
@@ -114,7 +114,7 @@ export function plan(topology: Topology, options: PlanOptions): Plan {
 function container(node: TopologyNode, namespace: string, options: PlanOptions): PlannedContainer {
   const { folder, checkout } = options;
   const image = imageOf(node, checkout);
-  const program = [...(node.entrypoint ?? image.entrypoint), ...node.command];
+  const program = programOf(node, image);
   const binds = node.binds.map(({ source, target, isReadOnly }) => {
     if (!privateFolders.some((each) => target.startsWith(`${each}/`))) {
       throw new LabRefusal(

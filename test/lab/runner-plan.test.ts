@@ -46,6 +46,18 @@ describe('the plan of a lab', () => {
     ]);
   });
 
+  it('starts what the image would, or what the file says in its place', () => {
+    const router = '/checkout/lab/images/router/start-router';
+    const programOf = (text: string) => {
+      const words = planOf({}, text).containers.find(({ node }) => node === 'spine')?.argv ?? [];
+      return words.slice(words.lastIndexOf('--') + 1);
+    };
+    const withLines = (lines: string) => file.replace('    spine:\n', `    spine:\n${lines}`);
+    expect(programOf(file)).to.deep.equal([router]);
+    expect(programOf(withLines('      cmd: sleep 9\n'))).to.deep.equal(['sleep', '9']);
+    expect(programOf(withLines('      entrypoint: sh\n'))).to.deep.equal(['sh']);
+  });
+
   it('takes nothing from a privileged container', () => {
     const { containers } = planOf(
       {},

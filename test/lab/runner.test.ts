@@ -59,12 +59,12 @@ function runLab(
 
 describe('the lab in network namespaces', function () {
   this.timeout(180_000);
-  const name = `t${process.pid}`;
+  const name = `runner${process.pid}`;
   let before_: Machine;
   let lab: RunningLab;
 
   const differencesSinceBefore = () => [
-    ...differences(before_, lookAtLabMachine()),
+    ...differences(before_, lookAtLabMachine(name)),
     ...leftOvers(name),
   ];
   const expectNothingLeft = () =>
@@ -72,7 +72,7 @@ describe('the lab in network namespaces', function () {
 
   before(async function () {
     skipWithoutLab(this, ['bird', 'frr']);
-    before_ = lookAtLabMachine();
+    before_ = lookAtLabMachine(name);
     lab = await bringUp(readTopology(topology, {}), { name, say: () => undefined });
   });
 
