@@ -59,8 +59,17 @@ export class Kubectl {
   }
 
   run(...args: readonly string[]): Promise<string> {
+    return this.#run(args);
+  }
+
+  /** The same, broken off by the signal. */
+  runUntil(signal: AbortSignal | undefined, ...args: readonly string[]): Promise<string> {
+    return this.#run(args, signal === undefined ? {} : { signal });
+  }
+
+  #run(args: readonly string[], options: { readonly signal?: AbortSignal } = {}): Promise<string> {
     const env = { KUBECONFIG: this.kubeconfig, KUBECACHEDIR: `${this.#folder}/kubectl` };
-    return run(this.program, args, { env });
+    return run(this.program, args, { env, ...options });
   }
 
   async json(...args: readonly string[]): Promise<unknown> {

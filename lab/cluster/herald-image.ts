@@ -1,43 +1,65 @@
-/** Herald's image for the nodes of the lab, as an archive: the files of dist/, the pinned Node and the libraries that it names. */
+/**
+ * Herald's image for the nodes of the lab: the one of `make image`, from deploy/Dockerfile by a real Docker, as a file. It is kept in the cache under a
+ * hash of what it is made of, so a lab that is brought up again waits for no Docker.
+ */
 
-import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { type ArchiveFile, imageArchive } from './archive.ts';
-import { imageArchitecture } from './pod-program.ts';
+import { buildImage } from '../../tools/image/build.ts';
+import { imageCache } from '../../tools/image/names.ts';
+import { withDocker } from '../docker/docker.ts';
 
-const repository = join(import.meta.dirname, '../..');
+const root = join(import.meta.dirname, '../..');
+/** Small enough to be read each time. */
+const SOURCES = ['dist/**', 'deploy/Dockerfile', 'src/cli/image-entry.mjs', 'tools/image/*.ts'];
+/** As big as a hundred of the others: its size and date must do. */
+const NODE = `node_modules/node-linux-${process.arch}/bin/node`;
 
 /** As deploy/base names it. */
 export function heraldImageName(): string {
-  const { version } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'));
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   return `herald:${version}`;
 }
 
-export function heraldImage(): Uint8Array {
-  const dist = join(repository, 'dist');
-  if (!existsSync(join(dist, 'herald.mjs')))
+/** The path of the image's archive, built when it is not there. */
+export async function heraldImage(say: (sentence: string) => void): Promise<string> {
+  if (!existsSync(join(root, 'dist/herald.mjs')))
     throw new Error('dist/herald.mjs is missing; run `make build` first.');
-  const node = join(repository, 'node_modules', `node-linux-${process.arch}`, 'bin/node');
-  const files = new Map<string, ArchiveFile>();
-  for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
-    const file = join(dist, name);
-    if (statSync(file).isFile())
-      files.set(`opt/herald/${name}`, { content: readFileSync(file), mode: 0o755 });
+  const file = join(imageCache(), `lab-herald-${hashOfParts()}.tar`);
+  if (existsSync(file)) return file;
+  mkdirSync(imageCache(), { recursive: true });
+  say('building the image of Herald by Docker');
+  const image = heraldImageName();
+  const temporary = `${file}.${process.pid}`;
+  try {
+    await withDocker({ say }, async (docker) => {
+      await buildImage(docker, { image, say });
+      await docker.run(['save', '--output', temporary, image]);
+    });
+    // of what dist/ was before
+    for (const old of globSync(join(imageCache(), 'lab-herald-*.tar'))) rmSync(old);
+    renameSync(temporary, file);
+  } finally {
+    rmSync(temporary, { force: true });
   }
-  files.set('opt/herald/node', { content: readFileSync(node), mode: 0o755 });
-  for (const library of librariesOf(node))
-    files.set(library.slice(1), { content: readFileSync(library), mode: 0o755 });
-  return imageArchive({
-    tag: heraldImageName(),
-    files,
-    entrypoint: ['/opt/herald/node', '--max-semi-space-size=2', '/opt/herald/herald.mjs'],
-    architecture: imageArchitecture(),
-    user: '65532:65532',
-  });
+  return file;
 }
 
-function librariesOf(program: string): readonly string[] {
-  const said = execFileSync('ldd', [program], { encoding: 'utf8' });
-  return [...said.matchAll(/(\/\S+) \(0x/g)].map(([, path = '']) => path);
+function hashOfParts(): string {
+  const hash = createHash('sha256');
+  for (const name of globSync(SOURCES, { cwd: root }).sort()) {
+    const path = join(root, name);
+    if (statSync(path).isFile()) hash.update(`${name}\0`).update(readFileSync(path));
+  }
+  const { size, mtimeMs } = statSync(join(root, NODE));
+  return hash.update(`${size} ${mtimeMs}`).digest('hex').slice(0, 16);
 }

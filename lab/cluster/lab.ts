@@ -15,7 +15,7 @@ import { Kubectl } from './api.ts';
 import { clusterFolder, isThere, stopCluster } from './down.ts';
 import { heraldImage } from './herald-image.ts';
 import { clusterPlaces } from './places.ts';
-import { pauseImage, podProgram, webImage } from './pod-program.ts';
+import { podImages, podProgram } from './pod-program.ts';
 import { startCluster } from './up.ts';
 
 export type Say = (sentence: string) => void;
@@ -23,6 +23,7 @@ export type Say = (sentence: string) => void;
 export const LAB_NAME = 'cluster';
 const root = join(import.meta.dirname, '../..');
 const topologyFile = join(root, 'lab/topology.clab.yml');
+const NAMESPACE = 'herald-system';
 const ROLL_OUT = '--timeout=120s';
 
 export interface ClusterLab {
@@ -56,13 +57,17 @@ export function whyNoCluster(): readonly string[] {
 }
 
 /** Brings everything up; when something goes wrong, takes away what was there and throws. */
-export async function bringUpLab(name: string, say: Say): Promise<ClusterLab> {
+export async function bringUpLab(
+  name: string,
+  say: Say,
+  signal?: AbortSignal,
+): Promise<ClusterLab> {
   const missing = whyNoCluster();
   if (missing.length > 0) throw new Error(`there can be no cluster: ${missing.join(' ')}`);
   if (isThere(name))
     throw new Error(`the lab ${name} is up, or something of it is left; take it away first.`);
   try {
-    return await carryOut(name, say);
+    return await carryOut(name, say, signal);
   } catch (error) {
     say('taking away what was there so far');
     await takeDownLab(name, () => undefined);
@@ -70,38 +75,36 @@ export async function bringUpLab(name: string, say: Say): Promise<ClusterLab> {
   }
 }
 
-async function carryOut(name: string, say: Say): Promise<ClusterLab> {
+async function carryOut(name: string, say: Say, signal?: AbortSignal): Promise<ClusterLab> {
+  const broken = signal === undefined ? {} : { signal };
   const program = await podProgram(say);
+  const image = await heraldImage(say);
   const topology = readTopology(topologyFile, process.env);
   const { nodes, withoutPrograms } = clusterPlaces(
     topology,
     (node) => `${namespacePrefix(name)}${node}`,
   );
   say('the network: routers, nodes and a client');
-  const network = await bringUp(topology, { name, say, withoutPrograms });
-  const images = new Map([
-    ['pause', pauseImage(program)],
-    ['web', webImage(program)],
-    ['herald', heraldImage()],
-  ]);
-  const { kubectl, folder } = await startCluster({ name, nodes, images, say });
+  const network = await bringUp(topology, { name, say, withoutPrograms, ...broken });
+  const images = new Map([...podImages(program), ['herald', image]]);
+  const { kubectl, context } = await startCluster({ name, nodes, images, say, ...broken });
   say(`${nodes.length} nodes are Ready; installing Herald: kubectl apply -k deploy/base`);
-  await installHerald(kubectl);
-  return { name, folder, kubectl, network };
+  await installHerald(kubectl, signal);
+  return { name, folder: context.folder, kubectl, network };
 }
 
 /** As docs/kubernetes.md says, word for word. */
-async function installHerald(kubectl: Kubectl): Promise<void> {
-  await kubectl.run('apply', '-k', join(root, 'deploy/base'));
-  await kubectl.run('apply', '-f', join(root, 'lab/cluster/deploy/network.yaml'));
+async function installHerald(kubectl: Kubectl, signal?: AbortSignal): Promise<void> {
+  await kubectl.runUntil(signal, 'apply', '-k', join(root, 'deploy/base'));
+  await kubectl.runUntil(signal, 'apply', '-f', join(root, 'lab/cluster/deploy/network.yaml'));
   for (const what of ['daemonset/herald-agent', 'deployment/herald-controller'])
-    await kubectl.run('-n', 'herald-system', 'rollout', 'status', what, ROLL_OUT);
+    await kubectl.runUntil(signal, '-n', NAMESPACE, 'rollout', 'status', what, ROLL_OUT);
 }
 
 /** kubectl for a lab that is up, whoever has brought it up; undefined where none is. */
 export async function kubectlOf(name: string, say: Say): Promise<Kubectl | undefined> {
   const folder = clusterFolder(name);
-  const kubeconfig = join(folder, 'kubeconfig');
+  const kubeconfig = join(folder, 'admin.kubeconfig');
   if (!existsSync(kubeconfig)) return undefined;
   const program = (await kubernetesPrograms(['kubectl'], say)).get('kubectl') ?? 'kubectl';
   return new Kubectl(program, kubeconfig, folder);

@@ -6,7 +6,15 @@
  */
 
 import { spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { run } from '../../tools/kubernetes/run.ts';
@@ -151,6 +159,19 @@ function machineProcess(folder: string, pause: string): number | undefined {
 /** The first processes of all machines whose folder is accepted, and what starts them: all have the folder as their last word. */
 export function machineProcesses(accept: (folder: string) => boolean): readonly number[] {
   return processes((argv) => accept(argv.at(-1) ?? ''));
+}
+
+/** All processes of the machine that has this first one, as this machine numbers them. */
+export function processesOnMachine(first: number): readonly number[] {
+  const numbering = readlinkSync(`/proc/${first}/ns/pid`);
+  return processes(() => true).filter((pid) => {
+    try {
+      return readlinkSync(`/proc/${pid}/ns/pid`) === numbering;
+    } catch {
+      // it ended while we looked
+      return false;
+    }
+  });
 }
 
 function processes(accept: (argv: readonly string[]) => boolean): readonly number[] {

@@ -54,32 +54,18 @@ async function up(name: string): Promise<number> {
     tellNext(name, there);
     return 0;
   }
-  const interrupted = onInterrupt(name);
-  const { kubectl } = await bringUpLab(name, say);
-  interrupted.dispose();
+  const broken = new AbortController();
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  for (const signal of signals) process.once(signal, () => broken.abort(new BrokenOff()));
+  const { kubectl } = await bringUpLab(name, say, broken.signal);
   say('Herald runs on every node');
   tellNext(name, kubectl);
   return 0;
 }
 
-/** Ctrl-C in the middle takes away what is there by then. */
-function onInterrupt(name: string): { dispose: () => void } {
-  const stop = () => {
-    say('broken off; taking away what was there so far');
-    takeDownLab(name, say).then(
-      () => process.exit(130),
-      (error: unknown) => {
-        process.stderr.write(`lab: ${String(error)}\n`);
-        process.exit(1);
-      },
-    );
-  };
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, stop);
-  return {
-    dispose: () => {
-      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.off(signal, stop);
-    },
-  };
+/** Ctrl-C in the middle of a start; what was there by then is gone. */
+class BrokenOff extends Error {
+  override readonly message = 'broken off, and everything is taken away again';
 }
 
 async function down(name: string): Promise<number> {
@@ -118,11 +104,16 @@ Logs of the cluster are in ${dirname(kubectl.kubeconfig)}. \`make lab-down\` tak
 `);
 }
 
+/** A program that was ended by the signal says so with an error of its own. */
+const isBrokenOff = (error: unknown): boolean =>
+  error instanceof BrokenOff ||
+  (error instanceof Error && error.cause instanceof Error && error.cause.name === 'AbortError');
+
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
   process.stderr.write(`lab: ${error instanceof Error ? error.message : String(error)}\n`);
-  process.exitCode = 1;
+  process.exitCode = isBrokenOff(error) ? 130 : 1;
 }
 // daemons that were started must not keep this process
 process.exit();

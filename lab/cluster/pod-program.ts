@@ -23,7 +23,7 @@ const SOURCE = join(import.meta.dirname, 'pod/main.go');
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 
 /** What images call this machine's processor. */
-export function imageArchitecture(): string {
+function imageArchitecture(): string {
   const name = architectures[process.arch];
   if (name === undefined) throw new Error(`there are no images for ${process.arch}.`);
   return name;
@@ -52,17 +52,25 @@ export async function podProgram(say: Say): Promise<string> {
   return program;
 }
 
-/** The sandbox of every pod. */
-export const pauseImage = (program: string): Uint8Array => imageOf(program, PAUSE_IMAGE, 'pause');
+/** The archives of both images, beside the program that they hold: the sandbox of every pod, and the web server of the scenarios. */
+export function podImages(program: string): ReadonlyMap<string, string> {
+  return new Map([
+    ['pause', imageOf(program, PAUSE_IMAGE, 'pause')],
+    ['web', imageOf(program, WEB_IMAGE, 'web')],
+  ]);
+}
 
-/** The web server of the scenarios. */
-export const webImage = (program: string): Uint8Array => imageOf(program, WEB_IMAGE, 'web');
-
-function imageOf(program: string, tag: string, word: string): Uint8Array {
-  return imageArchive({
+function imageOf(program: string, tag: string, word: string): string {
+  const file = `${program}-${word}.tar`;
+  if (existsSync(file)) return file;
+  const archive = imageArchive({
     tag,
     files: new Map([['pod', { content: readFileSync(program), mode: 0o755 }]]),
     entrypoint: ['/pod', word],
     architecture: imageArchitecture(),
   });
+  const temporary = `${file}.${process.pid}`;
+  writeFileSync(temporary, archive);
+  renameSync(temporary, file);
+  return file;
 }

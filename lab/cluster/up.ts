@@ -6,20 +6,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { certificateOf, writeKubeconfig } from '../../tools/cluster/kubeconfig.ts';
-import { type KeyPair, Pki } from '../../tools/cluster/pki.ts';
+import { Pki } from '../../tools/cluster/pki.ts';
 import { kubernetesPrograms } from '../../tools/kubernetes/assets.ts';
 import { type ProgramName, programNames } from '../../tools/kubernetes/version.ts';
 import { apiReady, Kubectl } from './api.ts';
-import { makeGroups } from './cgroups.ts';
-import {
-  containerdConfig,
-  KUBELET_SYSCTLS,
-  kubeletArgs,
-  kubeletConfig,
-  networkConfig,
-  proxyConfig,
-} from './configs.ts';
 import {
   apiServerArgs,
   apiUrl,
@@ -27,216 +17,147 @@ import {
   etcdArgs,
   schedulerArgs,
 } from './control-plane.ts';
-import { clusterFolder, clusterGroup } from './down.ts';
+import { clusterFolder } from './down.ts';
 import { type Daemon, type Machine, startMachine } from './machine.ts';
 import { hostRoutes, makeNetwork } from './network.ts';
 import {
-  type ClusterPlan,
-  KUBERNETES_SERVICE,
-  type NodePlace,
-  type NodePlan,
-  planCluster,
-} from './plan.ts';
-import { PAUSE_IMAGE, podProgram } from './pod-program.ts';
+  bootNode,
+  type ClusterContext,
+  importImage,
+  kubeconfigFor,
+  programOf,
+  startKubelet,
+  writeNodeFiles,
+} from './node.ts';
+import { KUBERNETES_SERVICE, type NodePlace, planCluster } from './plan.ts';
+import { podProgram } from './pod-program.ts';
 
 export interface ClusterOptions {
   readonly name: string;
   readonly nodes: readonly NodePlace[];
   /** archives that every node shall have, by a name for the progress */
-  readonly images: ReadonlyMap<string, Uint8Array>;
+  readonly images: ReadonlyMap<string, string>;
   readonly say: (sentence: string) => void;
+  /** breaks off between two steps; what is there by then stays for down.ts */
+  readonly signal?: AbortSignal;
 }
 
 export interface RunningCluster {
-  readonly plan: ClusterPlan;
-  readonly folder: string;
+  readonly context: ClusterContext;
   readonly kubectl: Kubectl;
-  readonly machines: ReadonlyMap<string, Machine>;
-  readonly daemons: readonly Daemon[];
 }
 
+export const PLAN_FILE = 'plan.json';
+export const CONTROL_PLANE = 'control-plane';
+
 const POLL_MS = 250;
-const CONTAINERD_MS = 30_000;
 const NODES_READY_MS = 120_000;
 const SAY_EVERY_MS = 5_000;
 
 export async function startCluster(options: ClusterOptions): Promise<RunningCluster> {
-  const { name, say } = options;
+  const { name, say, images, signal } = options;
   const programs = await kubernetesPrograms(programNames, say);
   const pause = await podProgram(say);
   const folder = clusterFolder(name);
   mkdirSync(join(folder, 'pki'), { recursive: true, mode: 0o700 });
   const plan = planCluster(name, options.nodes, await hostRoutes());
+  writeFileSync(join(folder, PLAN_FILE), JSON.stringify(plan));
   await makeNetwork(plan, folder);
-  const starting = new Starting({ plan, folder, programs, pause, say });
+  const context = { plan, folder, programs, pause };
+  const names = [plan.server.ipv4, KUBERNETES_SERVICE].map((address) => `IP:${address}`);
+  const pki = new Pki(join(folder, 'pki'), names);
   say(`etcd, kube-apiserver and the images of ${plan.nodes.length} nodes`);
-  const [kubectl] = await Promise.all([starting.controlPlane(), starting.nodes(options.images)]);
-  say(`the API server answers, ${[...options.images.keys()].join(', ')} are on every node`);
-  starting.controllers();
-  for (const node of plan.nodes) starting.kubelet(node);
-  const cluster = { plan, folder, kubectl, ...starting.started };
-  await nodesReady(cluster, say);
-  return cluster;
+  const [{ machine, kubectl, servers }, ...nodes] = await allOrNone(
+    startServers(context, pki),
+    ...plan.nodes.map(async (node) => {
+      writeNodeFiles(context, node, pki);
+      const booted = await bootNode(context, node);
+      for (const file of images.values()) {
+        signal?.throwIfAborted();
+        await importImage(booted.machine, file);
+      }
+      return { node, ...booted };
+    }),
+  );
+  signal?.throwIfAborted();
+  say(`the API server answers; ${[...images.keys()].join(', ')} are on every node`);
+  const daemons = [
+    ...servers,
+    ...startControllers(context, pki, machine),
+    ...nodes.flatMap(({ node, machine: on, containerd }) => [
+      containerd,
+      ...startKubelet(context, node, on),
+    ]),
+  ];
+  await nodesReady({ kubectl, daemons, wanted: nodes.length, say, ...(signal ? { signal } : {}) });
+  return { context, kubectl };
 }
 
-interface Parts {
-  readonly plan: ClusterPlan;
-  readonly folder: string;
-  readonly programs: ReadonlyMap<ProgramName, string>;
-  readonly pause: string;
+/** All of them, or the first failure when none of them is at work any more: what goes on in the background could not be taken away. */
+async function allOrNone<First, Rest>(
+  first: Promise<First>,
+  ...rest: readonly Promise<Rest>[]
+): Promise<[First, ...Rest[]]> {
+  await Promise.allSettled([first, ...rest]);
+  return [await first, ...(await Promise.all(rest))];
+}
+
+interface Servers {
+  readonly machine: Machine;
+  readonly kubectl: Kubectl;
+  readonly servers: readonly Daemon[];
+}
+
+/** etcd and the API server, which answers. */
+async function startServers(context: ClusterContext, pki: Pki): Promise<Servers> {
+  const { plan, folder, pause } = context;
+  const machine = await startMachine({
+    ...{ name: CONTROL_PLANE, netns: plan.netns, pause },
+    folder: join(folder, CONTROL_PLANE),
+  });
+  const etcd = machine.start('etcd', 'etcd', etcdArgs('/var/lib/etcd'));
+  const kubeletClient = pki.client('kube-apiserver', ['system:masters']);
+  const args = apiServerArgs(plan, { pki, kubeletClient });
+  const server = machine.start('kube-apiserver', programOf(context, 'kube-apiserver'), args);
+  const admin = pki.client('admin', ['system:masters']);
+  const access = { url: apiUrl(plan), caFile: pki.caFile, client: admin };
+  await apiReady(access, [etcd, server]);
+  const kubeconfig = kubeconfigFor(context, pki, 'admin', admin);
+  const kubectl = new Kubectl(programOf(context, 'kubectl'), kubeconfig, folder);
+  return { machine, kubectl, servers: [etcd, server] };
+}
+
+function startControllers(context: ClusterContext, pki: Pki, machine: Machine): readonly Daemon[] {
+  const start = (name: ProgramName, args: (kubeconfig: string) => readonly string[]) => {
+    const kubeconfig = kubeconfigFor(context, pki, name, pki.client(`system:${name}`, []));
+    return machine.start(name, programOf(context, name), args(kubeconfig));
+  };
+  return [
+    start('kube-controller-manager', (kubeconfig) => controllerManagerArgs(kubeconfig, pki)),
+    start('kube-scheduler', schedulerArgs),
+  ];
+}
+
+interface Waiting {
+  readonly kubectl: Kubectl;
+  /** one of them that ends is an error */
+  readonly daemons: readonly Daemon[];
+  readonly wanted: number;
   readonly say: (sentence: string) => void;
+  readonly signal?: AbortSignal;
 }
 
-/** The steps of one start. */
-class Starting {
-  readonly #plan: ClusterPlan;
-  readonly #folder: string;
-  readonly #programs: ReadonlyMap<ProgramName, string>;
-  readonly #pause: string;
-  readonly #pki: Pki;
-  readonly #machines = new Map<string, Machine>();
-  readonly #daemons: Daemon[] = [];
-
-  constructor({ plan, folder, programs, pause }: Parts) {
-    this.#plan = plan;
-    this.#folder = folder;
-    this.#programs = programs;
-    this.#pause = pause;
-    const names = [plan.server.ipv4, KUBERNETES_SERVICE].map((address) => `IP:${address}`);
-    this.#pki = new Pki(join(folder, 'pki'), names);
-  }
-
-  get started(): Pick<RunningCluster, 'machines' | 'daemons'> {
-    return { machines: this.#machines, daemons: this.#daemons };
-  }
-
-  async controlPlane(): Promise<Kubectl> {
-    const [plan, pki] = [this.#plan, this.#pki];
-    const machine = await this.#machine('control-plane', plan.netns);
-    const etcd = machine.start('etcd', 'etcd', etcdArgs('/var/lib/etcd'));
-    const kubeletClient = pki.client('kube-apiserver', ['system:masters']);
-    const args = apiServerArgs(plan, { pki, kubeletClient });
-    const server = machine.start('kube-apiserver', this.#program('kube-apiserver'), args);
-    this.#daemons.push(etcd, server);
-    const admin = pki.client('admin', ['system:masters']);
-    await apiReady({ url: apiUrl(plan), caFile: pki.caFile, client: admin }, [etcd, server]);
-    const kubeconfig = this.#kubeconfig('kubeconfig', admin);
-    return new Kubectl(this.#program('kubectl'), kubeconfig, this.#folder);
-  }
-
-  controllers(): void {
-    const machine = this.#machines.get('control-plane');
-    const start = (name: ProgramName, args: (kubeconfig: string) => readonly string[]) => {
-      const kubeconfig = this.#kubeconfig(name, this.#pki.client(`system:${name}`, []));
-      const daemon = machine?.start(name, this.#program(name), args(kubeconfig));
-      if (daemon !== undefined) this.#daemons.push(daemon);
-    };
-    start('kube-controller-manager', (kubeconfig) => controllerManagerArgs(kubeconfig, this.#pki));
-    start('kube-scheduler', schedulerArgs);
-  }
-
-  /** Machines with a containerd that has the images. */
-  async nodes(images: ReadonlyMap<string, Uint8Array>): Promise<void> {
-    const files = [...images].map(([name, bytes]) => {
-      const file = join(this.#folder, `${name}.tar`);
-      writeFileSync(file, bytes);
-      return file;
-    });
-    await Promise.all(this.#plan.nodes.map((node) => this.#containerd(node, files)));
-  }
-
-  async #containerd(node: NodePlan, images: readonly string[]): Promise<void> {
-    makeGroups(clusterGroup(this.#plan.name, node.name));
-    const machine = await this.#machine(node.name, node.netns, KUBELET_SYSCTLS);
-    const cniFolder = join(machine.folder, 'cni');
-    mkdirSync(cniFolder);
-    writeFileSync(join(cniFolder, 'pods.conflist'), JSON.stringify(networkConfig(node)));
-    const config = join(machine.folder, 'containerd.toml');
-    writeFileSync(
-      config,
-      containerdConfig({ sandboxImage: `docker.io/${PAUSE_IMAGE}`, cniFolder }),
-    );
-    const daemon = machine.start('containerd', 'containerd', ['--config', config]);
-    this.#daemons.push(daemon);
-    await answers(machine, daemon);
-    for (const file of images)
-      await machine.run('ctr', ['--namespace', 'k8s.io', 'images', 'import', file]);
-  }
-
-  kubelet(node: NodePlan): void {
-    const machine = this.#machines.get(node.name);
-    if (machine === undefined) throw new Error(`there is no machine ${node.name}.`);
-    const identity = this.#pki.client(`system:node:${node.name}`, ['system:nodes']);
-    const kubeconfig = this.#kubeconfig(`kubelet-${node.name}`, identity);
-    const config = join(machine.folder, 'kubelet.json');
-    const group = clusterGroup(this.#plan.name, node.name);
-    const files = { caFile: this.#pki.caFile, kubeconfig };
-    writeFileSync(config, JSON.stringify(kubeletConfig(group, files)));
-    const proxyFile = join(machine.folder, 'kube-proxy.json');
-    const proxyAccess = this.#kubeconfig(
-      `kube-proxy-${node.name}`,
-      this.#pki.client('system:kube-proxy', []),
-    );
-    writeFileSync(proxyFile, JSON.stringify(proxyConfig(node, proxyAccess)));
-    this.#daemons.push(
-      machine.start('kubelet', this.#program('kubelet'), kubeletArgs(node, config, kubeconfig)),
-      machine.start('kube-proxy', this.#program('kube-proxy'), [`--config=${proxyFile}`]),
-    );
-  }
-
-  async #machine(
-    name: string,
-    netns: string,
-    sysctls: Readonly<Record<string, string>> = {},
-  ): Promise<Machine> {
-    const folder = join(this.#folder, name);
-    const machine = await startMachine({ name, netns, folder, pause: this.#pause, sysctls });
-    this.#machines.set(name, machine);
-    return machine;
-  }
-
-  #program(name: ProgramName): string {
-    const path = this.#programs.get(name);
-    if (path === undefined) throw new Error(`${name} cannot be had.`);
-    return path;
-  }
-
-  #kubeconfig(name: string, client: KeyPair): string {
-    const file = join(this.#folder, name === 'kubeconfig' ? name : `${name}.kubeconfig`);
-    return writeKubeconfig(file, {
-      server: apiUrl(this.#plan),
-      ca: this.#pki.ca,
-      credentials: certificateOf(client),
-    });
-  }
-}
-
-async function answers(machine: Machine, daemon: Daemon): Promise<void> {
+async function nodesReady({ kubectl, daemons, wanted, say, signal }: Waiting): Promise<void> {
   const started = performance.now();
-  for (;;) {
-    daemon.check();
-    try {
-      // the server's version, once its plugins are there; `plugins` would not tell of a CRI that is still loading
-      await machine.run('ctr', ['--namespace', 'k8s.io', 'images', 'list', '--quiet']);
-      return;
-    } catch (error) {
-      if (performance.now() - started > CONTAINERD_MS) throw error;
-    }
-    await delay(POLL_MS);
-  }
-}
-
-async function nodesReady(cluster: RunningCluster, say: (sentence: string) => void): Promise<void> {
-  const started = performance.now();
-  const wanted = cluster.plan.nodes.length;
   let said = 0;
   for (;;) {
-    for (const daemon of cluster.daemons) daemon.check();
-    const ready = await readyNodes(cluster.kubectl);
+    signal?.throwIfAborted();
+    for (const daemon of daemons) daemon.check();
+    const ready = await readyNodes(kubectl);
     if (ready.length === wanted) return;
     const elapsed = performance.now() - started;
     if (elapsed > NODES_READY_MS)
-      throw new Error(`${ready.length} of ${wanted} nodes are Ready; look at ${cluster.folder}.`);
+      throw new Error(`after ${NODES_READY_MS / 1000} s only ${ready.length} nodes are Ready.`);
     if (elapsed - said > SAY_EVERY_MS) {
       said = elapsed;
       say(`${ready.length} of ${wanted} nodes are Ready`);

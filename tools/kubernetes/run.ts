@@ -7,6 +7,8 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** each line of stderr while it runs */
   readonly onLine?: (line: string) => void;
+  /** ends it, and the answer is an error */
+  readonly signal?: AbortSignal;
 }
 
 const keptLines = 20;
@@ -21,6 +23,7 @@ export function run(
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...options.env },
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
     });
     let stdout = '';
     let pending = '';
