@@ -1,5 +1,6 @@
 /** What scenarios need to know of a lab that is up. */
 
+import type { Machines } from '../cluster/power.ts';
 import { run } from './commands.ts';
 import { fromBird, fromFrr, type RouterTable } from './router-tables.ts';
 
@@ -15,8 +16,8 @@ export interface LabPlaces {
   /** by its name in the topology: the command that goes before, into its network namespace */
   readonly enter: (machine: string) => readonly string[];
   readonly routers: ReadonlyMap<string, RouterPlace>;
-  /** the process of the API server */
-  readonly apiPid: () => number;
+  /** what the cluster runs on: its power, its API server */
+  readonly machines: Pick<Machines, 'apiServer' | 'switchOff' | 'switchOn' | 'importImage'>;
 }
 
 export class Lab {
@@ -24,23 +25,23 @@ export class Lab {
   readonly kubectl: string;
   readonly enter: (machine: string) => readonly string[];
   readonly #routers: ReadonlyMap<string, RouterPlace>;
-  readonly #apiPid: () => number;
+  readonly machines: LabPlaces['machines'];
 
-  constructor({ kubeconfig, kubectl, enter, routers, apiPid }: LabPlaces) {
+  constructor({ kubeconfig, kubectl, enter, routers, machines }: LabPlaces) {
     this.kubeconfig = kubeconfig;
     this.kubectl = kubectl;
     this.enter = enter;
     this.#routers = routers;
-    this.#apiPid = apiPid;
+    this.machines = machines;
   }
 
   /** The API server stands still: connections stay open, and nothing is answered. */
   async freezeApi(): Promise<void> {
-    process.kill(this.#apiPid(), 'SIGSTOP');
+    process.kill(this.machines.apiServer(), 'SIGSTOP');
   }
 
   async thawApi(): Promise<void> {
-    process.kill(this.#apiPid(), 'SIGCONT');
+    process.kill(this.machines.apiServer(), 'SIGCONT');
   }
 
   /** A program on one of the machines. */

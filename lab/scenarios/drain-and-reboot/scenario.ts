@@ -24,15 +24,13 @@ export const scenario: Scenario = {
       '--force',
       '--timeout=120s',
     ]);
-    // what a reboot is to a pod of the DaemonSet: it ends and another one starts
-    await world.kubectl([
-      ...['-n', 'herald-system', 'delete', 'pod', '--field-selector=spec.nodeName=n2'],
-      ...['-l', 'app.kubernetes.io/component=agent', '--wait=true'],
-    ]);
-    await world.rolledOut('daemonset/herald-agent', 180, 'herald-system');
+    await world.lab.machines.switchOff('n2');
+    await world.passes(3000);
+    await world.lab.machines.switchOn('n2', (line) => world.say(line));
+    await world.kubectl(['wait', 'node/n2', '--for=condition=Ready', '--timeout=120s']);
     await world.kubectl(['uncordon', 'n2']);
     await world.kubectl(['label', 'node', 'n2', `${EXCLUDE}-`]);
-    await world.routerHas('tor1', prefix, world.paths('n1', 'n2'));
+    await world.routerHas('tor1', prefix, world.paths('n1', 'n2'), { withinMs: 120_000 });
     await world.passes(2000);
     const outage = await probing.stop();
     if (outage.lost > 0) world.expectNone(outage);
