@@ -3,12 +3,51 @@
  * of beside the topology file, and it asks nobody for newer versions.
  */
 
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  globSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from '../../tools/kubernetes/run.ts';
 import type { Docker } from '../docker/docker.ts';
-import { type Container, containersOf, troubles } from './words.ts';
+import { type Container, containersOf, troubles, withoutLab } from './words.ts';
+
+/**
+ * What a run that was killed has left of this lab: names of namespaces whose containers are gone, and files. A lab that is alive is somebody
+ * else's, and is not touched.
+ */
+export function removeLeftOvers(name: string): void {
+  const links = globSync(`/run/netns/clab-${name}-*`);
+  const alive = links.filter(isAlive);
+  if (alive.length > 0)
+    throw new Error(
+      `a lab ${name} is deployed already (${alive.join(', ')}); run \`containerlab destroy\` first.`,
+    );
+  for (const path of links) rmSync(path);
+  if (links.length > 0) {
+    rmSync(`/etc/ssh/ssh_config.d/clab-${name}.conf`, { force: true });
+    writeFileSync('/etc/hosts', withoutLab(readFileSync('/etc/hosts', 'utf8'), name));
+  }
+  for (const folder of globSync(join(tmpdir(), `${folderPrefix}*`))) {
+    const [pid] = folder.slice(join(tmpdir(), folderPrefix).length).split('-');
+    if (!existsSync(`/proc/${pid}`)) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** It leads to a process; a number that was given to another process by now leads to the namespace that we are in. */
+function isAlive(link: string): boolean {
+  const process = readlinkSync(link);
+  return existsSync(process) && readlinkSync(process) !== readlinkSync('/proc/self/ns/net');
+}
+
+/** Then the process that it belongs to. */
+const folderPrefix = 'herald-clab-';
 
 /** What containerlab changes on the machine for good. */
 const settingsItChanges = [
@@ -32,7 +71,7 @@ export interface LabOptions {
 
 export class ContainerlabLab {
   readonly #options: LabOptions;
-  readonly #folder = mkdtempSync(join(tmpdir(), 'herald-clab-'));
+  readonly #folder = mkdtempSync(join(tmpdir(), `${folderPrefix}${process.pid}-`));
   readonly #settings = settingsItChanges.map((path) => ({ path, was: readFileSync(path, 'utf8') }));
   readonly #hadLockFile = existsSync(lockFile);
   /** Ctrl-C reaches a containerlab that deploys as well; what it has begun by then is known when it has ended. */

@@ -16,15 +16,15 @@ const settings = [
   'net/ipv4/conf/all/rp_filter',
   'net/ipv4/conf/default/rp_filter',
 ];
-/** Namespaces of other tests and labs of ours, which may come and go at the same time. */
-const foreignNamespace = /^(hd-\d|lab\.)/;
+/** Namespaces and interfaces of other tests and labs of ours, which may come and go at the same time. */
+const foreign = /^(hd-|hl-|lab\.)/;
 
 export async function lookAtMachine(docker: Docker): Promise<Machine> {
   const lines = async (...words: string[]) => (await docker.run(words)).split('\n').filter(Boolean);
   const [root = ''] = await lines('info', '--format', '{{.DockerRootDir}}');
   return new Map<string, readonly string[]>([
-    ['namespace', namesIn('/run/netns').filter((name) => !foreignNamespace.test(name))],
-    ['interface', namesIn('/sys/class/net')],
+    ['namespace', namesIn('/run/netns').filter((name) => !foreign.test(name))],
+    ['interface', namesIn('/sys/class/net').filter((name) => !foreign.test(name))],
     ['container', await lines('ps', '--all', '--format', '{{.Names}}')],
     ['network', await lines('network', 'ls', '--format', '{{.Name}}')],
     ['volume', await lines('volume', 'ls', '--quiet')],

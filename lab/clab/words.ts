@@ -37,3 +37,12 @@ export function troubles(log: string): readonly string[] {
   }
   return entries.filter((entry) => /^(ERRO|FATA) /.test(entry)).map((entry) => entry.slice(5));
 }
+
+/** The text of /etc/hosts without what containerlab writes there for a lab. */
+export function withoutLab(hosts: string, name: string): string {
+  const [start, end] = ['START', 'END'].map((word) => `###### CLAB-${name}-${word} ######`);
+  const lines = hosts.split('\n');
+  const [first, last] = [lines.indexOf(start ?? ''), lines.indexOf(end ?? '')];
+  if (first < 0 || last < first) return hosts;
+  return lines.toSpliced(first, last - first + 1).join('\n');
+}

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { differences } from '../../lab/clab/machine.ts';
-import { containersOf, troubles } from '../../lab/clab/words.ts';
+import { containersOf, troubles, withoutLab } from '../../lab/clab/words.ts';
 
 describe('what containerlab says', () => {
   const log = `18:12:29 INFO Executed command node=two command="ip address add 10.9.0.2/30 dev eth1" stdout=""
@@ -20,6 +20,21 @@ describe('what containerlab says', () => {
   it('is no trouble where every command went well', () => {
     expect(troubles(log.split('\n')[0] ?? '')).to.deep.equal([]);
     expect(troubles('')).to.deep.equal([]);
+  });
+});
+
+describe('/etc/hosts without a lab', () => {
+  const block = (name: string) =>
+    `###### CLAB-${name}-START ######\n10.0.0.1 clab-${name}-n1\n###### CLAB-${name}-END ######\n`;
+
+  it('has all other lines, those of other labs too', () => {
+    const hosts = `127.0.0.1 localhost\n${block('herald')}${block('other')}`;
+    expect(withoutLab(hosts, 'herald')).to.equal(`127.0.0.1 localhost\n${block('other')}`);
+  });
+
+  it('is as it was where there is none of it, or half of it', () => {
+    for (const hosts of ['', '127.0.0.1 localhost\n', '###### CLAB-herald-START ######\n::1 a\n'])
+      expect(withoutLab(hosts, 'herald')).to.equal(hosts);
   });
 });
 

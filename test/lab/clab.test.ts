@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { ContainerlabLab } from '../../lab/clab/containerlab.ts';
+import { ContainerlabLab, removeLeftOvers } from '../../lab/clab/containerlab.ts';
 import { differences, lookAtMachine, type Machine, processesOf } from '../../lab/clab/machine.ts';
 import { containerlabProgram } from '../../lab/clab/program.ts';
 import type { Container } from '../../lab/clab/words.ts';
@@ -20,6 +20,7 @@ import { skipWithoutContainerlab } from './support/require-containerlab.ts';
 
 const root = join(import.meta.dirname, '../..');
 const topology = join(root, 'lab/topology.clab.yml');
+const name = 'herald';
 const nodes = ['n1', 'n2', 'n3'];
 const machines = ['client', 'spine', 'tor1', 'tor2', ...nodes];
 const requests = 60;
@@ -75,11 +76,13 @@ describe('the lab in a real containerlab', function () {
     skipWithoutContainerlab(this);
     process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
     const program = await containerlabProgram((sentence) => say(`containerlab: ${sentence}`));
-    docker = await startDocker({ say });
+    // one of our own: nobody else's images, labs and networks are touched
+    docker = await startDocker({ own: true, say });
     undo.push(() => docker.stop());
     await haveImages(docker, say);
+    removeLeftOvers(name);
     machine = await lookAtMachine(docker);
-    lab = new ContainerlabLab({ program, docker, topology, name: 'herald' });
+    lab = new ContainerlabLab({ program, docker, topology, name });
     undo.push(() => lab.destroy());
     const started = performance.now();
     await lab.deploy();
@@ -93,9 +96,9 @@ describe('the lab in a real containerlab', function () {
   });
 
   it('runs every node of the file, and Herald beside each of the three', () => {
-    const expected = [...machines, ...nodes.map((name) => `${name}-herald`)];
-    expect(containers.map(({ name }) => name)).to.have.members(
-      expected.map((name) => `clab-herald-${name}`),
+    const expected = [...machines, ...nodes.map((node) => `${node}-herald`)];
+    expect(containers.map((each) => each.name)).to.have.members(
+      expected.map((node) => `clab-${name}-${node}`),
     );
     expect(containers.filter(({ isRunning }) => !isRunning)).to.deep.equal([]);
   });
@@ -126,7 +129,7 @@ describe('the lab in a real containerlab', function () {
       expect(answers).to.have.length(requests);
       // each names the client as it is: nothing on the way has changed its address
       expect([...new Set(answers)].sort()).to.deep.equal(
-        nodes.map((name) => `${name} answers ${client}`),
+        nodes.map((node) => `${node} answers ${client}`),
       );
     });
   }

@@ -12,7 +12,7 @@ export function skipWithoutContainerlab(context: Mocha.Context): void {
     .filter((each) => spawnSync('sh', ['-c', 'command -v "$0"', each]).status !== 0)
     .map((each) => `${each}: not installed; run \`make setup\`.`);
   if (process.getuid?.() !== 0) missing.push('root: containerlab makes network namespaces.');
-  missing.push(...whyNoDocker());
+  missing.push(...whyNoDocker({ own: true }));
   if (missing.length > 0)
     skipLoudly(context, `the test with containerlab cannot run: ${missing.join(' ')}`);
 }
