@@ -79,6 +79,32 @@ cluster: setup ## leaves a real API server with three Nodes running, to play wit
 cluster-down: setup ## ends what make cluster left running
 	@$(NODE) tools/cluster.ts --down
 
+.PHONY: lab
+lab: setup build ## two racks of real routers, three nodes and a client in network namespaces, to play with (wants root; lab/README.md)
+	@lab/runner/lab up
+
+.PHONY: lab-cluster
+lab-cluster: setup build ## the same network with a real Kubernetes on its nodes and Herald in it; prints its KUBECONFIG (wants root)
+	@$(NODE) lab/cluster/main.ts up
+
+.PHONY: lab-down
+lab-down: setup ## ends what make lab and make lab-cluster left running; nothing stays
+	@$(NODE) lab/cluster/main.ts down
+	@lab/runner/lab down
+
+.PHONY: scenario
+scenario: setup build ## one story on the lab's cluster: NAME=first-service (without NAME: which there are)
+	@$(NODE) lab/scenarios/run.ts $(if $(NAME),$(NAME),--list)
+
+.PHONY: e2e
+e2e: setup build ## all stories on the lab's cluster, and the topology in a real containerlab (wants root; SAVE=1 keeps the table in docs/e2e.md)
+	@$(NODE) lab/scenarios/run.ts $(if $(SAVE),--save)
+	@$(MAKE) --no-print-directory clab-test
+
+.PHONY: clab-test
+clab-test: setup build ## the topology deployed and destroyed by a real containerlab, which is built if it is not there (wants root)
+	@$(NODE) tools/rings.ts clab
+
 .PHONY: demo
 demo: setup ## one router and three agents on this machine, and a story to look at; no root (BREAK=hold: a story that must fail)
 	@src/cli/herald demo $(if $(BREAK),--break $(BREAK)) $(DEMO)

@@ -10,6 +10,8 @@ export interface Ring {
   readonly limitMinutes: number;
   /** `make test-long` has at least 100 runs per case in it, so once is enough, and it takes longer */
   readonly longLimitMinutes?: number;
+  /** runs only where it is named: `make e2e` */
+  readonly isOnDemand?: boolean;
   /** so many files at the same time, each in a process of its own; for files that wait more than they work */
   readonly atOnce?: number;
   /** with `atOnce`: these take longest, and begin first */
@@ -85,6 +87,22 @@ export const RINGS: readonly Ring[] = [
       'seeds-traffic.test.ts',
       'controller-quarantine.test.ts',
     ],
+  },
+  {
+    name: 'lab',
+    summary:
+      'the lab: image, topology, a real three-node cluster behind real routers, short stories',
+    files: ['test/lab/*.test.ts'],
+    timeoutMs: 180_000,
+    limitMinutes: 40,
+  },
+  {
+    name: 'clab',
+    summary: 'the same topology in a real containerlab',
+    files: ['test/lab/containerlab/*.test.ts'],
+    timeoutMs: 600_000,
+    limitMinutes: 40,
+    isOnDemand: true,
   },
   {
     name: 'demo',
