@@ -14,18 +14,33 @@ export interface DebianMirror {
 const fields = ['$(ORIGIN)', '$(LABEL)', '$(COMPONENT)', '$(CODENAME)', '$(REPO_URI)'];
 
 export async function debianMirror(): Promise<DebianMirror> {
-  const args = ['indextargets', '--format', fields.join('|'), 'Created-By: Packages'];
-  return parseIndexTargets(await run('apt-get', args));
+  return parseIndexTargets(await indexTargets());
 }
 
-/** Debian itself, main, a release: no updates, no security, nobody else's packages. */
+/** All that Debian itself publishes for its release: with what was corrected since. */
+export async function debianSources(): Promise<readonly DebianMirror[]> {
+  return parseSources(await indexTargets());
+}
+
+function indexTargets(): Promise<string> {
+  return run('apt-get', ['indextargets', '--format', fields.join('|'), 'Created-By: Packages']);
+}
+
+/** Debian itself, main: nobody else's packages. */
+export function parseSources(text: string): readonly DebianMirror[] {
+  return text
+    .split('\n')
+    .map((line) => line.split('|'))
+    .filter(([origin, , component]) => origin === 'Debian' && component === 'main')
+    .map(([, , , suite = '', uri = '']) => ({ suite, uri }))
+    .filter(({ suite, uri }) => suite !== '' && uri !== '');
+}
+
+/** A release: no updates, no security. */
 export function parseIndexTargets(text: string): DebianMirror {
-  for (const line of text.split('\n')) {
-    const [origin, label, component, suite = '', uri = ''] = line.split('|');
-    const isDebian = origin === 'Debian' && label === 'Debian' && component === 'main';
-    if (isDebian && /^[a-z]+$/.test(suite) && uri !== '') return { uri, suite };
-  }
+  const release = parseSources(text).find(({ suite }) => /^[a-z]+$/.test(suite));
+  if (release !== undefined) return release;
   throw new Error(
-    'apt knows no mirror of Debian; the lab makes its router image from one (or run `apt-get update` first).',
+    'apt knows no mirror of Debian, and packages of Debian are needed here; is there one, `apt-get update` makes it known.',
   );
 }

@@ -18,7 +18,7 @@ import {
   statSync,
   symlinkSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { type Architecture, architectures } from './architecture.ts';
 import { type FindLibrary, type Library, librariesOf } from './libraries.ts';
 
@@ -102,11 +102,15 @@ function finder(libraryRoot: string, architecture: Architecture): FindLibrary {
       : folders.map((each) => join(each, name));
     const path = paths.find((each) => existsSync(join(libraryRoot, each)));
     if (path === undefined) return undefined;
-    // a name of the loader is the loader, wherever it was found
-    const { loader } = architectures[architecture];
-    const isLoader = loader.endsWith(`/${name}`) || name === loader;
-    return libraryAt(isLoader ? loader : path, join(libraryRoot, path));
+    return libraryAt(placeOf(path, architecture), join(libraryRoot, path));
   };
+}
+
+/** The loader is where programs ask for it, under whatever name it was found; Debian's two folders of libraries are one. */
+function placeOf(path: string, architecture: Architecture): string {
+  const { loader, triplet } = architectures[architecture];
+  if (basename(path) === basename(loader)) return loader;
+  return path.replace(`/usr/lib/${triplet}/`, `/lib/${triplet}/`);
 }
 
 function libraryAt(path: string, from: string): Library {
