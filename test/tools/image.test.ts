@@ -28,7 +28,7 @@ describe('an ELF file', () => {
   });
 
   it('of 32 bit is refused', () => {
-    const bytes = node.bytes.slice(0, 64);
+    const bytes = Uint8Array.from(node.bytes.subarray(0, 64));
     bytes[4] = 1;
     expect(() => parseElf(bytes)).to.throw('64 bit');
   });
@@ -37,7 +37,7 @@ describe('an ELF file', () => {
 describe('the libraries of a program', () => {
   /** a program that needs nothing: no segments at all */
   const plain = (path: string): Library => {
-    const bytes = node.bytes.slice(0, 64);
+    const bytes = Uint8Array.from(node.bytes.subarray(0, 64));
     new DataView(bytes.buffer).setUint16(56, 0, true);
     return { path, from: path, bytes };
   };
