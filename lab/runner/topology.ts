@@ -76,7 +76,7 @@ export function parseTopology(text: string, environment: Environment): Topology 
   const root = new Reader('', parseYaml(expandVariables(text, environment)));
   root.allow(['name', 'mgmt', 'topology']);
   // containerlab's management network: no node of ours can be in it, so there is nothing to make
-  root.optional('mgmt')?.allow(['network', 'external-access']);
+  root.optional('mgmt')?.allow(['network', 'ipv4-subnet', 'external-access']);
   const name = root.text('name');
   if (!nodeName.test(name)) root.refuse('name', 'must be lower-case letters, digits and hyphens');
   const topology = root.child('topology');
