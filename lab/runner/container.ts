@@ -2,6 +2,7 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { labMark } from './left-overs.ts';
 import { type Output, type RunOptions, run, start } from './machine.ts';
 import { namespacePath, type PlannedCommand, type PlannedContainer } from './plan.ts';
 import { LabRefusal } from './refusal.ts';
@@ -15,8 +16,7 @@ export async function startContainer(
   planned: PlannedContainer,
 ): Promise<StartedContainer> {
   const { node, namespace, argv } = planned;
-  // the mark by which a process of the lab is known wherever it goes
-  const environment = { HOME: '/root', ...planned.environment, LAB: lab };
+  const environment = { HOME: '/root', ...planned.environment, [labMark]: lab };
   const log = logFile(lab, node);
   const outer = await start(argv, log, environment);
   const deadline = performance.now() + readyWithinMs;

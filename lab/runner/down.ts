@@ -1,11 +1,11 @@
 /**
  * Takes a lab away, whatever state it is in: after a complete `up`, a broken-off one or a crash. Everything of a lab runs in its
- * network namespaces, and those are found by their names; mounts are private to the processes and go with them.
+ * network namespaces, which are found by their names, and carries its mark; mounts are private to the processes and go with them.
  */
 
 import { readdirSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { leftOvers } from './left-overs.ts';
+import { leftOvers, processesOf } from './left-overs.ts';
 import { run } from './machine.ts';
 import { namespacePrefix } from './plan.ts';
 import { removeState } from './state.ts';
@@ -23,7 +23,7 @@ export async function tearDown(
   say: (line: string) => void = () => undefined,
 ): Promise<string[]> {
   const namespaces = namespacesOf(lab);
-  for (const namespace of namespaces) await endProcesses(namespace);
+  await endProcesses(async () => [...(await processesIn(namespaces)), ...processesOf(lab)]);
   for (const namespace of namespaces) {
     await run(['ip', 'netns', 'delete', namespace], { anyStatus: true });
   }
@@ -33,15 +33,21 @@ export async function tearDown(
 }
 
 /** Kills until nobody is there: a process may have started another between being listed and being killed. */
-async function endProcesses(namespace: string): Promise<void> {
+async function endProcesses(list: () => Promise<string[]>): Promise<void> {
   const deadline = performance.now() + patienceMs;
   for (;;) {
-    const { stdout } = await run(['ip', 'netns', 'pids', namespace], { anyStatus: true });
-    const pids = stdout.split('\n').filter((line) => /^\d+$/.test(line));
+    const pids = await list();
     if (pids.length === 0 || performance.now() > deadline) return;
     for (const pid of pids) kill(Number(pid));
     await delay(20);
   }
+}
+
+/** Also those of a program that was only started in the network, and has no mark. */
+async function processesIn(namespaces: readonly string[]): Promise<string[]> {
+  const lists = namespaces.map((each) => run(['ip', 'netns', 'pids', each], { anyStatus: true }));
+  const outputs = await Promise.all(lists);
+  return outputs.flatMap(({ stdout }) => stdout.split('\n').filter((line) => /^\d+$/.test(line)));
 }
 
 function kill(pid: number): void {

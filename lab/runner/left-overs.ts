@@ -1,8 +1,11 @@
 /** What of a lab is still on this machine: the answer after `down` should be nothing, and is looked for, not believed. */
 
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, readlinkSync } from 'node:fs';
 import { namespacePath, namespacePrefix } from './plan.ts';
 import { stateFolder } from './state.ts';
+
+/** In the environment of every process of a lab: it is known by that wherever it goes. */
+export const labMark = 'LAB_OF_HERALD';
 
 /** Sentences, one for each thing. */
 export function leftOvers(lab: string): string[] {
@@ -26,12 +29,23 @@ function mountsOf(lab: string): string[] {
   );
 }
 
-/** Every process of a lab has the lab's name in its environment, wherever it has gone since. */
-function processesOf(lab: string): string[] {
-  const mark = `LAB=${lab}`;
+/** Processes that carry the lab's mark and are not in the network of whoever asks, where none of a lab's ever is. */
+export function processesOf(lab: string): string[] {
+  const mark = `${labMark}=${lab}`;
+  const here = readlinkSync('/proc/self/ns/net');
   return globSync('/proc/[0-9]*')
     .map((path) => path.slice('/proc/'.length))
-    .filter((pid) => readProcess(pid, 'environ').split('\0').includes(mark));
+    .filter((pid) => readProcess(pid, 'environ').split('\0').includes(mark))
+    .filter((pid) => networkOf(pid) !== here);
+}
+
+function networkOf(pid: string): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/net`);
+  } catch {
+    // It ended while we looked, and is in no network.
+    return readlinkSync('/proc/self/ns/net');
+  }
 }
 
 const commandOf = (pid: string) => readProcess(pid, 'cmdline').replaceAll('\0', ' ').trim();

@@ -24,6 +24,7 @@ Brings a containerlab topology up in network namespaces, with Debian's own route
 
   --topology FILE  default lab/topology.clab.yml
   --name NAME      name of the lab (default: the file's)
+  --keep           up: leave the lab for a look when the client has no answer
 
 Exit status: 0 done, 1 not done (the reason is on stderr), 2 wrong usage, 130 broken off; exec: that of the program.
 `;
@@ -34,6 +35,7 @@ interface Command {
   readonly path: string;
   readonly name: string;
   readonly signal: string;
+  readonly keep: boolean;
 }
 
 const say = (line: string) => void process.stderr.write(`lab: ${line}\n`);
@@ -50,35 +52,43 @@ function parseCommand(args: readonly string[]): Command {
       topology: { type: 'string', default: join(import.meta.dirname, '../topology.clab.yml') },
       name: { type: 'string' },
       signal: { type: 'string', default: 'SIGKILL' },
+      keep: { type: 'boolean', default: false },
       help: { type: 'boolean' },
     },
   });
   const [verb = '', ...rest] = values.help === true ? ['help'] : positionals;
   const path = relative(process.cwd(), values.topology);
   const name = values.name ?? readTopology(path, process.env).name;
-  return { verb, rest: exec < 0 ? rest : args.slice(exec + 1), path, name, signal: values.signal };
+  const { signal, keep } = values;
+  return { verb, rest: exec < 0 ? rest : args.slice(exec + 1), path, name, signal, keep };
 }
 
-async function up({ path, name }: Command): Promise<number> {
+async function up(command: Command): Promise<number> {
   const broken = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => broken.abort(new LabRefusal(`broken off by ${signal}`)));
   }
-  const started = performance.now();
   try {
-    const topology = readTopology(path, process.env);
-    const lab = await bringUp(topology, { name, say, signal: broken.signal });
-    say('waiting for the first answer of 192.0.2.80');
-    const answer = await firstAnswer(lab, broken.signal);
-    const seconds = ((performance.now() - started) / 1000).toFixed(1);
-    say(`up in ${seconds} s`);
-    print(tryThis(lab, answer));
+    await upUntilAnswer(command, broken.signal);
     return 0;
   } catch (error) {
     if (!broken.signal.aborted) throw error;
-    await tearDown(name);
     say(error instanceof Error ? error.message : String(error));
     return 130;
+  }
+}
+
+async function upUntilAnswer({ path, name, keep }: Command, signal: AbortSignal): Promise<void> {
+  const started = performance.now();
+  const lab = await bringUp(readTopology(path, process.env), { name, say, signal });
+  try {
+    say('waiting for the first answer of 192.0.2.80');
+    const answer = await firstAnswer(lab, signal);
+    say(`up in ${((performance.now() - started) / 1000).toFixed(1)} s`);
+    print(tryThis(lab, answer));
+  } catch (error) {
+    if (signal.aborted || !keep) await lab.down();
+    throw error;
   }
 }
 

@@ -16,7 +16,7 @@ export async function firstAnswer(lab: RunningLab, signal: AbortSignal): Promise
     if (status === 0) return stdout.trim();
     if (performance.now() > deadline) {
       throw new LabRefusal(
-        `the client had no answer from 192.0.2.80 within ${patienceMs / 1000} s; the lab is up for a look (make lab-down takes it away)`,
+        `the client had no answer from 192.0.2.80 within ${patienceMs / 1000} s; \`lab/runner/lab up --keep\` leaves the lab for a look`,
       );
     }
     await delay(200);

@@ -3,7 +3,7 @@
  * root, FRR and BIRD, and takes about a minute.
  */
 
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -56,6 +56,8 @@ function runLab(
     },
   );
 }
+
+const unlinkNamespace = (namespace: string) => execFileSync('ip', ['netns', 'delete', namespace]);
 
 describe('the lab in network namespaces', function () {
   this.timeout(180_000);
@@ -197,6 +199,15 @@ describe('the lab in network namespaces', function () {
     const again = await runLab(['up', '--name', name]);
     expect(again.said).to.match(/was never brought up completely/);
     expect(again.status).to.equal(1);
+    const { status } = await runLab(['down', '--name', name]);
+    expect(status).to.equal(0);
+    await expectNothingLeft();
+  });
+
+  it('takes away processes whose namespaces have lost their names', async () => {
+    await bringUp(readTopology(topology, {}), { name, say: () => undefined });
+    for (const each of namespacesOf(name)) unlinkNamespace(each);
+    expect(leftOvers(name).filter((each) => each.startsWith('process'))).to.not.be.empty;
     const { status } = await runLab(['down', '--name', name]);
     expect(status).to.equal(0);
     await expectNothingLeft();
