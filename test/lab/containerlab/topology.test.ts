@@ -6,19 +6,24 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { ContainerlabLab, removeLeftOvers } from '../../lab/clab/containerlab.ts';
-import { differences, lookAtMachine, type Machine, processesOf } from '../../lab/clab/machine.ts';
-import { containerlabProgram } from '../../lab/clab/program.ts';
-import type { Container } from '../../lab/clab/words.ts';
-import { type Docker, startDocker } from '../../lab/docker/docker.ts';
-import { ensureRouterImage } from '../../lab/images/router-image.ts';
-import { fromBird } from '../../lab/scenarios/router-tables.ts';
-import { buildImage } from '../../tools/image/build.ts';
-import { entries, field, items, parseJson, text } from '../interop/routers/json.ts';
-import { untilValue } from '../support/poll.ts';
-import { skipWithoutContainerlab } from './support/require-containerlab.ts';
+import { ContainerlabLab, removeLeftOvers } from '../../../lab/clab/containerlab.ts';
+import {
+  differences,
+  lookAtMachine,
+  type Machine,
+  processesOf,
+} from '../../../lab/clab/machine.ts';
+import { containerlabProgram } from '../../../lab/clab/program.ts';
+import type { Container } from '../../../lab/clab/words.ts';
+import { type Docker, startDocker } from '../../../lab/docker/docker.ts';
+import { ensureRouterImage } from '../../../lab/images/router-image.ts';
+import { fromBird } from '../../../lab/scenarios/router-tables.ts';
+import { buildImage } from '../../../tools/image/build.ts';
+import { entries, field, items, parseJson, text } from '../../interop/routers/json.ts';
+import { untilValue } from '../../support/poll.ts';
+import { skipWithoutContainerlab } from '../support/require-containerlab.ts';
 
-const root = join(import.meta.dirname, '../..');
+const root = join(import.meta.dirname, '../../..');
 const topology = join(root, 'lab/topology.clab.yml');
 const name = 'herald';
 const nodes = ['n1', 'n2', 'n3'];
