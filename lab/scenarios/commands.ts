@@ -6,6 +6,8 @@ export interface CommandOptions {
   readonly input?: string;
   readonly env?: NodeJS.ProcessEnv;
   readonly timeoutMs?: number;
+  /** a failure is an answer too */
+  readonly anyStatus?: boolean;
 }
 
 const LAST_WORDS = 2000;
@@ -13,7 +15,7 @@ const LAST_WORDS = 2000;
 export function run(
   program: string,
   args: readonly string[],
-  { input = '', env = process.env, timeoutMs = 120_000 }: CommandOptions = {},
+  { input = '', env = process.env, timeoutMs = 120_000, anyStatus = false }: CommandOptions = {},
 ): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { env, timeout: timeoutMs });
@@ -27,7 +29,7 @@ export function run(
     });
     child.on('error', reject);
     child.on('close', (code, signal) => {
-      if (code === 0) resolve(output);
+      if (code === 0 || (anyStatus && signal === null)) resolve(output);
       else {
         const end = signal === null ? `exit status ${code}` : signal;
         const said = `${words}${words === '' ? output : ''}`.slice(-LAST_WORDS).trim();

@@ -15,6 +15,18 @@ export function uplinkOf(machine: string): string {
   return address;
 }
 
+const SPINE: ReadonlyMap<string, string> = new Map([
+  ['tor1', '10.0.1.1'],
+  ['tor2', '10.0.2.1'],
+]);
+
+/** the spine, as the router of a rack knows it */
+export function spineFrom(tor: string): string {
+  const address = SPINE.get(tor);
+  if (address === undefined) throw new Error(`${tor} is no router of a rack`);
+  return address;
+}
+
 /** the router of its rack */
 export function torOf(node: string): string {
   return node === 'n3' ? 'tor2' : 'tor1';

@@ -11,7 +11,7 @@ import { type ProbeWish, Probing } from './client.ts';
 import { type CommandOptions, run } from './commands.ts';
 import type { Lab } from './lab.ts';
 import { type Json, misfits } from './partial.ts';
-import { torOf, uplinkOf } from './places.ts';
+import { spineFrom, torOf, uplinkOf } from './places.ts';
 import { eventually, type Patience } from './poll.ts';
 import type { RouterTable } from './router-tables.ts';
 
@@ -142,6 +142,11 @@ export class World {
   /** Ways to exactly these machines, as the routers name them. */
   paths(...machines: readonly string[]): Json {
     return { paths: machines.map((name) => ({ nextHop: uplinkOf(name) })) };
+  }
+
+  /** From this rack the only way is through the other one. */
+  throughSpine(tor: string): Json {
+    return { paths: [{ nextHop: spineFrom(tor) }] };
   }
 
   torOf(node: string): string {

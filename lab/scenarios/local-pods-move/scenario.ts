@@ -25,7 +25,7 @@ export const scenario: Scenario = {
     const [first = ''] = await nodes();
     await world.routerHas(world.torOf(first), prefix, world.paths(first));
     for (const tor of ['tor1', 'tor2']) {
-      if (tor !== world.torOf(first)) await world.routerHas(tor, prefix, { paths: [] });
+      if (tor !== world.torOf(first)) await world.routerHas(tor, prefix, world.throughSpine(tor));
     }
     await world.answered(address);
     const probing = await world.probe({ address, everyMs: 10, seconds: 180 });

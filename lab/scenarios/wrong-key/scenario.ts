@@ -24,7 +24,7 @@ export const scenario: Scenario = {
     });
     await world.lab.configure('tor1', lines(''));
     await patch(wanted('lab-tor1'));
-    await world.routerHas('tor1', prefix, { paths: [] }, { withinMs: 30_000 });
+    await world.routerHas('tor1', prefix, world.throughSpine('tor1'), { withinMs: 30_000 });
     await world.routerHas('spine', prefix, world.paths('tor2'));
     await world.answered(address);
     const probing = await world.probe({ address, everyMs: 10, seconds: 180 });
