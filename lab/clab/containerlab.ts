@@ -63,10 +63,6 @@ export interface LabOptions {
   readonly topology: string;
   /** `name:` of the topology; containers are clab-<name>-<node> */
   readonly name: string;
-  /** what the topology takes from the environment: images, for example */
-  readonly env?: Readonly<Record<string, string>>;
-  /** each line that containerlab says */
-  readonly onLine?: (line: string) => void;
 }
 
 export class ContainerlabLab {
@@ -116,20 +112,16 @@ export class ContainerlabLab {
   }
 
   async #containerlab(...words: readonly string[]): Promise<string> {
-    const { program, docker, topology, env, onLine } = this.#options;
+    const { program, docker, topology } = this.#options;
     const said: string[] = [];
     this.#running = run(program, [...words, '--topo', topology], {
       env: {
         ...docker.env,
-        ...env,
         CLAB_LABDIR_BASE: this.#folder,
         CLAB_VERSION_CHECK: 'disable',
         NO_COLOR: '1',
       },
-      onLine: (line) => {
-        said.push(line);
-        onLine?.(line);
-      },
+      onLine: (line) => said.push(line),
     });
     await this.#running;
     return said.join('\n');

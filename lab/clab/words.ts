@@ -23,9 +23,14 @@ export function containersOf(text: string): readonly Container[] {
       name: String(name).replace(/^\//, ''),
       isPrivileged,
       isRunning: Object(state).Running === true,
-      addedCapabilities: Array.isArray(capabilities) ? capabilities.map(String) : [],
+      addedCapabilities: capabilityNames(capabilities),
     };
   });
+}
+
+/** Some versions of Docker say CAP_NET_ADMIN, some NET_ADMIN. */
+function capabilityNames(told: unknown): readonly string[] {
+  return Array.isArray(told) ? told.map((each) => String(each).replace(/^CAP_/, '')) : [];
 }
 
 /** Lines of containerlab's log that tell of an error, each with the lines that belong to it. */

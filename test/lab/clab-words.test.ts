@@ -43,14 +43,14 @@ describe('what docker inspect says of a container', () => {
     JSON.stringify([{ Id: 'f00', Name: '/clab-x-n1', HostConfig: host, State: { Running: true } }]);
 
   it('is its name, whether it runs, whether it is privileged, what it may', () => {
-    const text = inspected({ Privileged: true, CapAdd: ['CAP_NET_ADMIN'] });
+    const text = inspected({ Privileged: true, CapAdd: ['CAP_NET_ADMIN', 'SYS_ADMIN'] });
     expect(containersOf(text)).to.deep.equal([
       {
         id: 'f00',
         name: 'clab-x-n1',
         isPrivileged: true,
         isRunning: true,
-        addedCapabilities: ['CAP_NET_ADMIN'],
+        addedCapabilities: ['NET_ADMIN', 'SYS_ADMIN'],
       },
     ]);
     expect(containersOf(inspected({ Privileged: false, CapAdd: null }))).to.deep.include({

@@ -113,6 +113,13 @@ describe('the lab in a real containerlab', function () {
     expect(containers.filter(({ isPrivileged }) => isPrivileged)).to.deep.equal([]);
   });
 
+  it('gives Herald one capability besides those of every container', () => {
+    const agents = containers.filter((each) => each.name.endsWith('-herald'));
+    expect(agents.map(({ addedCapabilities }) => addedCapabilities)).to.deep.equal(
+      nodes.map(() => ['NET_ADMIN']),
+    );
+  });
+
   for (const { family, prefix, url, client, gateway, hops } of services) {
     it(`has ${prefix} with these next hops in every router: in its own table and in its kernel`, async () => {
       for (const [router, wanted] of Object.entries(hops)) {
