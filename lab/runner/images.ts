@@ -14,6 +14,9 @@ export interface Checkout {
   readonly root: string;
 }
 
+/** The checkout that this file is in. */
+export const checkout: Checkout = { root: join(import.meta.dirname, '../..') };
+
 export interface Image {
   readonly name: RegExp;
   /** What the image says itself; `entrypoint` and `cmd` of the file take the place of these, as in Docker. */
@@ -36,6 +39,8 @@ export function imagesOf({ root }: Checkout): readonly Image[] {
       needs: [
         { file: '/usr/lib/frr/bgpd', remedy: setup },
         { file: '/usr/sbin/bird', remedy: setup },
+        { file: '/usr/bin/curl', remedy: setup },
+        { file: '/usr/bin/perl', remedy: setup },
       ],
     },
     {

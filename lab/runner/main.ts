@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
+import { startAgain } from './again.ts';
 import { enterArguments, isRunning } from './container.ts';
 import { namespacesOf, tearDown } from './down.ts';
 import { readTopology } from './read.ts';
@@ -14,6 +15,7 @@ import { addressesIn, bringUp } from './up.ts';
 const usage = `usage: lab/runner/lab up | down | status [options]
        lab/runner/lab exec NODE PROGRAM [ARGUMENT]…
        lab/runner/lab kill [--signal SIGNAL] NODE
+       lab/runner/lab start NODE
 
 Brings a containerlab topology up in network namespaces, with Debian's own routers in place of images. Needs root.
   up      brings it up and says what to try; whatever goes wrong, nothing stays behind
@@ -21,6 +23,7 @@ Brings a containerlab topology up in network namespaces, with Debian's own route
   status  its nodes, what runs there and their addresses
   exec    runs a program in a node, as \`docker exec\` would
   kill    ends a node's program (default: SIGKILL); the machine and its network stay
+  start   starts it again
 
   --topology FILE  default lab/topology.clab.yml
   --name NAME      name of the lab (default: the file's)
@@ -155,6 +158,12 @@ function kill({ name, rest: [node], signal }: Command): number {
   return 0;
 }
 
+async function start({ name, rest: [node = ''] }: Command): Promise<number> {
+  const { pid } = await startAgain(name, node);
+  say(`${node} runs again, as process ${pid}`);
+  return 0;
+}
+
 async function main(args: readonly string[]): Promise<number> {
   const command = parseCommand(args);
   switch (command.verb) {
@@ -168,6 +177,8 @@ async function main(args: readonly string[]): Promise<number> {
       return exec(command);
     case 'kill':
       return kill(command);
+    case 'start':
+      return start(command);
     case 'help':
       print(usage.trimEnd());
       return 0;

@@ -56,6 +56,8 @@ export interface PlannedCommand {
   readonly argv: readonly string[];
   /** Where it runs: in the node's container, or, where that is not started, only in its network. */
   readonly inContainer: boolean;
+  /** Whether it sets up the network; the others are programs. */
+  readonly isForNetwork: boolean;
 }
 
 const debianPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -66,7 +68,6 @@ export const labName = /^[a-z0-9][a-z0-9-]{0,30}$/;
 export const namespacePrefix = (lab: string) => `lab.${lab}.`;
 export const namespacePath = (namespace: string) => join('/run/netns', namespace);
 
-/** Commands that set up the network; the others are programs. */
 const networkPrograms = new Set(['ip', 'bridge', 'sysctl']);
 
 /** Where a bind may go to: folders that a container can have for itself without hiding what Debian needs. */
@@ -99,14 +100,14 @@ export function plan(topology: Topology, options: PlanOptions): Plan {
     containers: withPrograms.map((node) => container(node, namespaceOfNode(node), options)),
     commands: topology.nodes.flatMap((node) => {
       const inContainer = !withoutPrograms.has(node.name);
+      const namespace = namespaceOfNode(node);
       return node.exec
-        .filter(([program = '']) => inContainer || networkPrograms.has(program))
         .map((argv) => ({
-          node: node.name,
-          namespace: namespaceOfNode(node),
+          ...{ node: node.name, namespace, inContainer },
           argv: inContainer ? confined(node, argv) : argv,
-          inContainer,
-        }));
+          isForNetwork: networkPrograms.has(argv[0] ?? ''),
+        }))
+        .filter(({ isForNetwork }) => inContainer || isForNetwork);
     }),
   };
 }

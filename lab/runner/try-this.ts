@@ -40,7 +40,7 @@ What to try (alias lab=lab/runner/lab)
   lab exec n1-herald herald explain 192.0.2.80          every gate between the claim and the route
   lab exec n2 pkill -f answer.pl                        no web server, no route: n2 is out in about 3 s
   lab exec n2 perl /opt/web/answer.pl n2                and back
-  lab kill --signal SIGTERM n1-herald                   a drain
+  lab kill --signal SIGTERM n1-herald                   a drain; lab start n1-herald brings it back
   lab kill --signal SIGSTOP n3-herald                   a silent death: gone after the hold time, 9 s
   lab status
   make lab-down

@@ -4,9 +4,9 @@
  */
 
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { enter, isRunning, lastLines, startContainer } from './container.ts';
 import { tearDown } from './down.ts';
+import { checkout } from './images.ts';
 import { type Output, type RunOptions, run } from './machine.ts';
 import { type Plan, type PlannedNamespace, plan } from './plan.ts';
 import type { TopologyFile } from './read.ts';
@@ -50,8 +50,6 @@ export interface RunningLab {
   /** Takes everything away; throws when something is left. */
   down(): Promise<void>;
 }
-
-const checkout = { root: join(import.meta.dirname, '../..') };
 
 export async function bringUp(
   topology: TopologyFile,
@@ -151,7 +149,7 @@ function checkNeeds(planned: Plan): void {
 
 function alreadyThere(name: string): string {
   const state = readState(name);
-  const remedy = 'take it away first: `make lab-down`';
+  const remedy = `take it away first: \`lab/runner/lab down --name ${name}\`, or \`make lab-down\``;
   if (state === undefined) return `something is left of a lab named ${name}; ${remedy}`;
   if (state.startedBy === undefined) return `the lab ${name} is up since ${state.since}; ${remedy}`;
   const isStarting = existsSync(`/proc/${state.startedBy}`);

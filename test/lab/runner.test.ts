@@ -171,6 +171,14 @@ describe('the lab in network namespaces', function () {
     expect(await answers(services[0].url)).to.deep.equal(['n1', 'n2']);
   });
 
+  it('starts a program again that has ended, and no other', async () => {
+    expect((await runLab(['start', '--name', name, 'n3-herald'])).status).to.equal(0);
+    await untilHops('spine', '192.0.2.80', services[0].hops.spine, 30_000);
+    const { status, said } = await runLab(['start', '--name', name, 'n3-herald']);
+    expect(status).to.equal(1);
+    expect(said).to.equal('lab: n3-herald is running\n');
+  });
+
   it('leaves nothing behind when it is taken away', async () => {
     expect(differencesSinceBefore()).to.include(`new namespace: lab.${name}.n1`);
     expect(leftOvers(name).filter((each) => each.startsWith('process'))).to.not.be.empty;
