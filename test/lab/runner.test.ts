@@ -23,7 +23,7 @@ const topology = join(root, 'lab/topology.clab.yml');
 const requests = 60;
 const holdMs = 9_000;
 /** Routers look at their timers when they come to it; BIRD up to 3 s late by design. */
-const lateMs = 4_000;
+const lateMs = 6_000;
 
 const services = [
   {
