@@ -1,6 +1,6 @@
 /**
  * What a lab can leave behind on a machine: looked at before and after, and compared. Only things that have a place of their own are listed; a
- * process or a mount of somebody else who works at the same time is none of ours, so those two are asked for by
+ * process, a mount or a cgroup of somebody else who works at the same time is none of ours, so these are asked for by
  * what they belong to.
  */
 
@@ -54,6 +54,12 @@ export function processesOf(containers: readonly { readonly id: string }[]): rea
     const text = textOf(`/proc/${pid}/cgroup`) + textOf(`/proc/${pid}/cmdline`);
     return containers.some(({ id }) => text.includes(id));
   });
+}
+
+/** Docker puts a container's cgroup under a parent of its choice, in every hierarchy; it has the container's id in its name. */
+export function cgroupsOf(containers: readonly { readonly id: string }[]): readonly string[] {
+  const places = ['', '*/', '*/*/'].map((folders) => `/sys/fs/cgroup/${folders}`);
+  return containers.flatMap(({ id }) => globSync(places.map((place) => `${place}*${id}*`)));
 }
 
 const processes = () => namesIn('/proc').filter((name) => /^\d+$/.test(name));

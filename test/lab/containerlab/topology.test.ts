@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { ContainerlabLab, removeLeftOvers } from '../../../lab/clab/containerlab.ts';
 import {
+  cgroupsOf,
   differences,
   lookAtMachine,
   type Machine,
@@ -149,8 +150,8 @@ describe('the lab in a real containerlab', function () {
   }
 
   it('leaves nothing behind when it is destroyed', async () => {
-    const running = processesOf(containers);
-    expect(running).to.have.length.of.at.least(containers.length);
+    for (const found of [processesOf(containers), cgroupsOf(containers)])
+      expect(found).to.have.length.of.at.least(containers.length);
     expect(differences(machine, await lookAtMachine(docker))).to.include.members([
       'new namespace: clab-herald-n1',
       'new container: clab-herald-n1-herald',
@@ -162,6 +163,7 @@ describe('the lab in a real containerlab', function () {
     const left = async () => [
       ...differences(machine, await lookAtMachine(docker)),
       ...processesOf(containers).map((pid) => `process ${pid}`),
+      ...cgroupsOf(containers).map((path) => `cgroup ${path}`),
     ];
     await untilValue('the machine is as it was', left, (lines) => lines.length === 0);
   });
