@@ -31,7 +31,8 @@ stop() {
 }
 trap stop TERM INT HUP
 
-"$@" &
+# told to end, it has 25 seconds; then `timeout` kills it
+timeout --foreground --kill-after 25 0 "$@" &
 daemon=$!
 [ -z "$is_asked" ] || kill -TERM "$daemon"
 # a signal ends `wait` before its time
