@@ -15,7 +15,7 @@ import { controlNamespace, hostInterface } from './plan.ts';
 const GONE_WITHIN_MS = 20_000;
 const POLL_MS = 50;
 
-export const clusterFolder = (name: string): string => join(tmpdir(), `herald-lab-cluster-${name}`);
+export const clusterFolder = (name: string): string => join(tmpdir(), `herald-lab-${name}`);
 
 /** The control group of a cluster, or of one of its nodes. */
 export const clusterGroup = (name: string, node = ''): string =>

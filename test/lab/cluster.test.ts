@@ -13,13 +13,31 @@ import { bringUpLab, type ClusterLab, takeDownLab, whyNoCluster } from '../../la
 import { hostInterface } from '../../lab/cluster/plan.ts';
 import { Machines } from '../../lab/cluster/power.ts';
 import { readyNodes } from '../../lab/cluster/up.ts';
+import { cacheFolder } from '../../tools/kubernetes/version.ts';
 import { requireLab, skipLoudly } from '../interop/require-lab.ts';
 import { untilValue } from '../support/poll.ts';
+import { run } from '../support/process.ts';
 
 const NAME = `t${process.pid}`;
 const ROOT = join(import.meta.dirname, '../..');
 const NODES = ['n1', 'n2', 'n3'];
+const DUAL_STACK = join(import.meta.dirname, 'support/dual-stack.yaml');
+const KINDS_WHILE_UP = ['process', 'namespace', 'interface', 'cgroup', 'folder'];
 const WITHIN = { timeoutMs: 60_000, everyMs: 200 };
+
+interface Block {
+  readonly script: string;
+  /** what it must say at last; '' when it must succeed at once */
+  readonly until: string;
+}
+
+const PAGE = readFileSync(join(ROOT, 'docs/getting-started-cluster.md'), 'utf8');
+const BLOCKS: readonly Block[] = [...PAGE.matchAll(/^```sh run([^\n]*)\n([\s\S]*?)^```/gm)].map(
+  ([, words = '', script = '']) => {
+    const quoted = /until="((?:[^"\\]|\\.)*)"/.exec(words)?.[1]?.replaceAll('\\"', '"');
+    return { script, until: quoted ?? /until=(\S+)/.exec(words)?.[1] ?? '' };
+  },
+);
 
 /** Places on this machine that a kubelet, a containerd or a pod of ours could write to. */
 const PLACES = [
@@ -40,10 +58,14 @@ const SETTINGS = [
 
 describe('the lab with a real cluster', function () {
   this.timeout(400_000);
-  const before = new Map<string, string>();
+  let untouched: ReadonlyMap<string, string> = new Map();
   let lab: ClusterLab | undefined;
 
-  before_(before);
+  before(function look() {
+    const missing = [...new Set([...whyNoCluster(), ...requireLab(['bird', 'frr'])])];
+    if (missing.length > 0) skipLoudly(this, `the lab's cluster cannot run: ${missing.join(' ')}`);
+    untouched = machineNow();
+  });
 
   after(async () => {
     await takeDownLab(NAME, () => undefined);
@@ -64,32 +86,54 @@ describe('the lab with a real cluster', function () {
     expect(controllers).to.equal('2');
   });
 
-  it('takes a Service: the client is answered by pods of all nodes, through both racks', async () => {
+  const exports: string[] = [];
+  let reached = 0;
+  /** Steps of the page, which is for a lab in which nobody has had an address yet. */
+  const page = (from: number, to: number) => {
+    for (const [index, block] of [...BLOCKS.entries()].slice(from, to)) {
+      it(`docs/getting-started-cluster.md, step ${index + 1}: ${block.script.split('\n')[0]}`, async function () {
+        // each one stands on the ones before
+        if (reached < index) this.skip();
+        if (block.script.includes('make lab-down'))
+          expect(traces()).to.include.members(KINDS_WHILE_UP);
+        await type(block, exports);
+        exports.push(...block.script.split('\n').filter((line) => line.startsWith('export ')));
+        reached = index + 1;
+      });
+    }
+  };
+  page(0, BLOCKS.length - 1);
+
+  it('answers the client by pods of all nodes, through both racks and both families', async () => {
     const { kubectl, network } = up(lab);
-    await kubectl.run('apply', '-f', join(ROOT, 'lab/cluster/deploy/web.yaml'));
-    await kubectl.run('rollout', 'status', 'deployment/web', '--timeout=60s');
-    const address = await addressOf(up(lab));
-    expect(await nextHops(up(lab), 'tor1', address, 2)).to.deep.equal(['10.1.0.11', '10.1.0.12']);
-    expect(await nextHops(up(lab), 'tor2', address, 1)).to.deep.equal(['10.2.0.13']);
-    expect(await nextHops(up(lab), 'spine', address, 2)).to.deep.equal(['10.0.1.2', '10.0.2.2']);
-    const answered = new Set<string>();
-    await untilValue(
-      'pods of all nodes answer the client',
-      async () => {
-        const ask = ['curl', '-s', '--max-time', '2', `http://${address}/`];
-        const { stdout } = await network.exec('client', ask, { anyStatus: true });
-        const node = /on node (\S+) answers/.exec(stdout)?.[1];
-        if (node !== undefined) answered.add(node);
-        return [...answered].sort();
-      },
-      (nodes) => nodes.length === NODES.length,
-      WITHIN,
-    );
+    await kubectl.run('apply', '-f', DUAL_STACK);
+    await kubectl.run('rollout', 'status', 'deployment/both', '--timeout=60s');
+    const addresses = await addressesOf(up(lab));
+    const [ipv4 = '', ipv6 = ''] = addresses;
+    expect(await nextHops(up(lab), 'tor1', ipv4, 2)).to.deep.equal(['10.1.0.11', '10.1.0.12']);
+    expect(await nextHops(up(lab), 'tor2', ipv4, 1)).to.deep.equal(['10.2.0.13']);
+    expect(await nextHops(up(lab), 'spine', ipv4, 2)).to.deep.equal(['10.0.1.2', '10.0.2.2']);
+    expect(await nextHops(up(lab), 'tor1', ipv6, 2)).to.deep.equal(['fd00:1::11', 'fd00:1::12']);
+    for (const url of [`http://${ipv4}/`, `http://[${ipv6}]/`]) {
+      const answered = new Set<string>();
+      await untilValue(
+        `pods of all nodes answer ${url}`,
+        async () => {
+          const ask = ['curl', '-s', '--max-time', '2', url];
+          const { stdout } = await network.exec('client', ask, { anyStatus: true });
+          const node = /on node (\S+) answers/.exec(stdout)?.[1];
+          if (node !== undefined) answered.add(node);
+          return [...answered].sort();
+        },
+        (nodes) => nodes.length === NODES.length,
+        WITHIN,
+      );
+    }
   });
 
   it('takes the power from a node and gives it back: the route goes and comes', async () => {
     const machines = new Machines(NAME);
-    const address = await addressOf(up(lab));
+    const [address = ''] = await addressesOf(up(lab));
     await machines.switchOff('n2');
     expect(() => machines.on('n2')).to.throw('no power');
     expect(await nextHops(up(lab), 'tor1', address, 1)).to.deep.equal(['10.1.0.11']);
@@ -97,14 +141,16 @@ describe('the lab with a real cluster', function () {
     expect(await nextHops(up(lab), 'tor1', address, 2)).to.deep.equal(['10.1.0.11', '10.1.0.12']);
   });
 
-  it('goes, and nothing is left on this machine', async () => {
-    expect(traces()).to.include.members(['process', 'namespace', 'interface', 'cgroup', 'folder']);
-    await takeDownLab(NAME, () => undefined);
+  page(BLOCKS.length - 1, BLOCKS.length);
+
+  it('is gone then, and nothing is left on this machine', () => {
+    expect(reached, 'steps of the page').to.equal(BLOCKS.length).and.to.be.above(10);
     expect(traces()).to.deep.equal([]);
-    expect(Object.fromEntries(machineNow())).to.deep.equal(Object.fromEntries(before));
+    expect(Object.fromEntries(machineNow())).to.deep.equal(Object.fromEntries(untouched));
   });
 
   it('leaves nothing when a start is broken off, or killed and then taken down', async () => {
+    await takeDownLab(NAME, () => undefined);
     const broken = await startAndSignal('SIGINT');
     expect(broken).to.equal(130);
     expect(traces()).to.deep.equal([]);
@@ -115,13 +161,28 @@ describe('the lab with a real cluster', function () {
   });
 });
 
-/** Says loudly why there is no cluster; else looks at the machine. */
-function before_(seen: Map<string, string>): void {
-  before(function look() {
-    const missing = [...new Set([...whyNoCluster(), ...requireLab(['bird', 'frr'])])];
-    if (missing.length > 0) skipLoudly(this, `the lab's cluster cannot run: ${missing.join(' ')}`);
-    for (const [name, value] of machineNow()) seen.set(name, value);
-  });
+/** As a person types it, with the name of this lab and what was exported so far. */
+async function type({ script, until: text }: Block, exports: readonly string[]): Promise<void> {
+  const main = `${process.execPath} --conditions=bgp-ts-source lab/cluster/main.ts`;
+  const lines = ['set -eu', `cd ${ROOT}`, ...exports, script].join('\n');
+  const here = lines
+    .replaceAll('make lab-cluster', `${main} up --name ${NAME}`)
+    .replaceAll('make lab-down', `${main} down --name ${NAME}`)
+    .replaceAll('/tmp/herald-lab-cluster', clusterFolder(NAME))
+    .replaceAll('--name cluster', `--name ${NAME}`)
+    .replaceAll('$HOME/.cache/herald/kubernetes/1.34.4', cacheFolder());
+  await untilValue(
+    `it says '${text}'`,
+    async () => {
+      const { status, stdout, stderr } = await run('bash', ['-c', here], {
+        anyStatus: true,
+        timeoutMs: 120_000,
+      });
+      return { status, stdout, stderr };
+    },
+    ({ status, stdout }) => (text === '' ? status === 0 : stdout.includes(text)),
+    text === '' ? { timeoutMs: 0 } : WITHIN,
+  );
 }
 
 function up(lab: ClusterLab | undefined): ClusterLab {
@@ -137,14 +198,15 @@ const told = (started: number) => (sentence: string) =>
 const herald = ({ kubectl }: ClusterLab, what: string, path: string): Promise<string> =>
   kubectl.run('-n', 'herald-system', 'get', what, '-o', `jsonpath=${path}`);
 
-function addressOf({ kubectl }: ClusterLab): Promise<string> {
-  const path = 'jsonpath={.status.loadBalancer.ingress[0].ip}';
-  return untilValue(
-    'the Service has an address',
-    () => kubectl.run('get', 'service', 'web', '-o', path),
-    (address) => address !== '',
+async function addressesOf({ kubectl }: ClusterLab): Promise<readonly string[]> {
+  const path = 'jsonpath={.status.loadBalancer.ingress[*].ip}';
+  const text = await untilValue(
+    'the Service has an address of each family',
+    () => kubectl.run('get', 'service', 'both', '-o', path),
+    (found) => found.split(' ').length === 2,
     WITHIN,
   );
+  return text.split(' ').sort((a, b) => Number(a.includes(':')) - Number(b.includes(':')));
 }
 
 /** The ways that a router's kernel has to an address, when there are so many. */
@@ -157,7 +219,7 @@ function nextHops(
   return untilValue(
     `${router} has ${count} ways to ${address}`,
     async () => {
-      const show = ['ip', 'route', 'show', `${address}/32`];
+      const show = ['ip', address.includes(':') ? '-6' : '-4', 'route', 'show', address];
       const { stdout } = await network.exec(router, show, { anyStatus: true });
       return [...stdout.matchAll(/via (\S+)/g)].map(([, hop = '']) => hop).sort();
     },
