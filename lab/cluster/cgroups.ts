@@ -33,6 +33,7 @@ export function makeGroups(path: string, root = ROOT): void {
     for (const word of path.split('/').filter((each) => each !== '')) {
       const parent = group;
       group = join(group, word);
+      passControllersOn(parent);
       mkdirSync(group, { recursive: true });
       for (const name of ['cpuset.cpus', 'cpuset.mems']) {
         const [from, to] = [join(parent, name), join(group, name)];
@@ -42,6 +43,20 @@ export function makeGroups(path: string, root = ROOT): void {
       }
     }
   }
+}
+
+/** Of version 2 a group has the controllers that its parent passes on, and a kubelet refuses one without. */
+function passControllersOn(group: string): void {
+  const [has, passes] = ['cgroup.controllers', 'cgroup.subtree_control'].map((name) => {
+    const file = join(group, name);
+    return existsSync(file) ? readFileSync(file, 'utf8').split(/\s+/).filter(Boolean) : [];
+  });
+  const missing = (has ?? []).filter((each) => !passes?.includes(each));
+  if (missing.length > 0)
+    writeFileSync(
+      join(group, 'cgroup.subtree_control'),
+      missing.map((each) => `+${each}`).join(' '),
+    );
 }
 
 /** Removes a group and all below it in every hierarchy; the processes in it are gone or about to be. */

@@ -21,9 +21,12 @@ export const clusterFolder = (name: string): string => join(tmpdir(), `herald-la
 export const clusterGroup = (name: string, node = ''): string =>
   node === '' ? `/herald-lab-${name}` : `/herald-lab-${name}/${node}`;
 
+/** Whether one of its machines has power. */
+export const isRunning = (name: string): boolean => processesOf(name).length > 0;
+
 /** Whether something of it is there. */
 export function isThere(name: string): boolean {
-  return existsSync(clusterFolder(name)) || processesOf(name).length > 0;
+  return existsSync(clusterFolder(name)) || isRunning(name);
 }
 
 export async function stopCluster(name: string, say: (sentence: string) => void): Promise<void> {

@@ -10,9 +10,10 @@ import { kubernetesPrograms } from '../../tools/kubernetes/assets.ts';
 import { namespacesOf, tearDown } from '../runner/down.ts';
 import { namespacePrefix } from '../runner/plan.ts';
 import { readTopology } from '../runner/read.ts';
+import { readState } from '../runner/state.ts';
 import { bringUp, type RunningLab } from '../runner/up.ts';
 import { Kubectl } from './api.ts';
-import { clusterFolder, isThere, stopCluster } from './down.ts';
+import { clusterFolder, isRunning, isThere, stopCluster } from './down.ts';
 import { heraldImage } from './herald-image.ts';
 import { clusterPlaces } from './places.ts';
 import { podImages, podProgram } from './pod-program.ts';
@@ -64,19 +65,10 @@ export async function bringUpLab(
 ): Promise<ClusterLab> {
   const missing = whyNoCluster();
   if (missing.length > 0) throw new Error(`there can be no cluster: ${missing.join(' ')}`);
-  if (isThere(name))
-    throw new Error(`the lab ${name} is up, or something of it is left; take it away first.`);
-  try {
-    return await carryOut(name, say, signal);
-  } catch (error) {
-    say('taking away what was there so far');
-    await takeDownLab(name, () => undefined);
-    throw error;
-  }
-}
-
-async function carryOut(name: string, say: Say, signal?: AbortSignal): Promise<ClusterLab> {
-  const broken = signal === undefined ? {} : { signal };
+  if (isRunning(name)) throw new Error(`the lab ${name} is up, or on its way; take it down first.`);
+  // files of a lab that went with the power of this machine
+  if (isThere(name) && readState(name) === undefined) await takeDownLab(name, say);
+  const parts = { name, say, ...(signal === undefined ? {} : { signal }) };
   const program = await podProgram(say);
   const image = await heraldImage(say);
   const topology = readTopology(topologyFile, process.env);
@@ -85,12 +77,19 @@ async function carryOut(name: string, say: Say, signal?: AbortSignal): Promise<C
     (node) => `${namespacePrefix(name)}${node}`,
   );
   say('the network: routers, nodes and a client');
-  const network = await bringUp(topology, { name, say, withoutPrograms, ...broken });
-  const images = new Map([...podImages(program), ['herald', image]]);
-  const { kubectl, context } = await startCluster({ name, nodes, images, say, ...broken });
-  say(`${nodes.length} nodes are Ready; installing Herald: kubectl apply -k deploy/base`);
-  await installHerald(kubectl, signal);
-  return { name, folder: context.folder, kubectl, network };
+  // it cleans up after itself, and when it refuses there is a lab of that name that is not ours to take away
+  const network = await bringUp(topology, { ...parts, withoutPrograms });
+  try {
+    const images = new Map([...podImages(program), ['herald', image]]);
+    const { kubectl, context } = await startCluster({ ...parts, nodes, images });
+    say(`${nodes.length} nodes are Ready; installing Herald: kubectl apply -k deploy/base`);
+    await installHerald(kubectl, signal);
+    return { name, folder: context.folder, kubectl, network };
+  } catch (error) {
+    say('taking away what was there so far');
+    await takeDownLab(name, () => undefined);
+    throw error;
+  }
 }
 
 /** As docs/kubernetes.md says, word for word. */
@@ -105,7 +104,7 @@ async function installHerald(kubectl: Kubectl, signal?: AbortSignal): Promise<vo
 export async function kubectlOf(name: string, say: Say): Promise<Kubectl | undefined> {
   const folder = clusterFolder(name);
   const kubeconfig = join(folder, 'admin.kubeconfig');
-  if (!existsSync(kubeconfig)) return undefined;
+  if (!existsSync(kubeconfig) || !isRunning(name)) return undefined;
   const program = (await kubernetesPrograms(['kubectl'], say)).get('kubectl') ?? 'kubectl';
   return new Kubectl(program, kubeconfig, folder);
 }

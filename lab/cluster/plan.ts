@@ -90,17 +90,17 @@ export function planCluster(
 }
 
 const managementAddress = (network: number, host: number): Addresses => ({
-  ipv4: `172.31.${network}.${host}`,
-  ipv6: `fd00:31:${network}::${host}`,
+  ipv4: `198.18.${network}.${host}`,
+  ipv6: `fd00:18:${network}::${host}`,
 });
 
-/** Two clusters may run side by side, and the machine may have such networks of its own. */
+/** From the addresses that RFC 2544 keeps for tests. Two clusters may run side by side, and the machine may have such networks of its own. */
 function freeNetwork(taken: string): number {
   for (let network = FIRST_NETWORK; network <= LAST_NETWORK; network += 1) {
-    if (!taken.includes(`172.31.${network}.`)) return network;
+    if (!taken.includes(`198.18.${network}.`)) return network;
   }
   throw new Error(
-    `172.31.${FIRST_NETWORK}.0/24 to 172.31.${LAST_NETWORK}.0/24 are all in use on this machine.`,
+    `198.18.${FIRST_NETWORK}.0/24 to 198.18.${LAST_NETWORK}.0/24 are all in use on this machine.`,
   );
 }
 

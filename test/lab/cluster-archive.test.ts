@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type ArchiveFile, imageArchive, tar } from '../../lab/cluster/archive.ts';
-import { hierarchies, removeGroups } from '../../lab/cluster/cgroups.ts';
+import { hierarchies, makeGroups, removeGroups } from '../../lab/cluster/cgroups.ts';
 
 const text = (value: string) => ({ content: Buffer.from(value) });
 
@@ -68,8 +68,10 @@ describe('control groups of the lab cluster', () => {
       expect(hierarchies(root)).to.have.members([join(root, 'cpu'), join(root, 'memory')]);
       await removeGroups('/lab', root);
       expect(execFileSync('find', [root, '-name', 'lab'], { encoding: 'utf8' })).to.equal('');
-      writeFileSync(join(root, 'cgroup.controllers'), 'cpu');
+      writeFileSync(join(root, 'cgroup.controllers'), 'cpu memory\n');
       expect(hierarchies(root)).to.deep.equal([root]);
+      makeGroups('/lab', root);
+      expect(readFileSync(join(root, 'cgroup.subtree_control'), 'utf8')).to.equal('+cpu +memory');
     } finally {
       rmSync(root, { recursive: true, force: true });
     }

@@ -60,7 +60,7 @@ describe('what the programs of the lab cluster are told', () => {
       '--config=/config',
       '--kubeconfig=/k',
       '--hostname-override=n1',
-      '--node-ip=172.31.200.11,fd00:31:200::11',
+      '--node-ip=198.18.200.11,fd00:18:200::11',
       '--node-labels=rack=1,topology.kubernetes.io/zone=rack1',
     ]);
     expect(kubeletArgs({ ...NODE, labels: {} }, '/config', '/k').join()).to.not.include('labels');
@@ -75,10 +75,10 @@ describe('what the programs of the lab cluster are told', () => {
   });
 
   it('the API server listens where nodes and kubectl reach it', () => {
-    expect(apiUrl(PLAN)).to.equal('https://172.31.200.1:6443');
+    expect(apiUrl(PLAN)).to.equal('https://198.18.200.1:6443');
     const kubeletClient = { certFile: '/pki/1.pem', keyFile: '/pki/1.key' };
     const args = apiServerArgs(PLAN, { pki: PKI, kubeletClient });
-    expect(args).to.include('--bind-address=172.31.200.1');
+    expect(args).to.include('--bind-address=198.18.200.1');
     expect(args).to.include('--authorization-mode=Node,RBAC');
     expect(args).to.include('--service-cluster-ip-range=10.96.0.0/16,fd00:96::/108');
     expect(args).to.include('--kubelet-client-key=/pki/1.key');

@@ -13,26 +13,26 @@ describe('the plan of the lab cluster', () => {
   it('gives every node an address and subnets of its own', () => {
     const plan = planCluster('lab', PLACES, '');
     expect(plan.nodes.map(({ address }) => address.ipv4)).to.deep.equal([
-      '172.31.200.11',
-      '172.31.200.12',
-      '172.31.200.13',
+      '198.18.200.11',
+      '198.18.200.12',
+      '198.18.200.13',
     ]);
     expect(plan.nodes.map(({ pods }) => pods)).to.deep.equal([
       { ipv4: '10.244.1.0/24', ipv6: 'fd00:244:1::/64' },
       { ipv4: '10.244.2.0/24', ipv6: 'fd00:244:2::/64' },
       { ipv4: '10.244.3.0/24', ipv6: 'fd00:244:3::/64' },
     ]);
-    expect(plan.server).to.deep.equal({ ipv4: '172.31.200.1', ipv6: 'fd00:31:200::1' });
+    expect(plan.server).to.deep.equal({ ipv4: '198.18.200.1', ipv6: 'fd00:18:200::1' });
   });
 
   it('takes a management network that this machine does not have', () => {
     const taken =
-      '172.31.200.0/24 dev hl-other proto kernel\nlocal 172.31.201.254 dev hl-third table local';
-    expect(planCluster('lab', PLACES, taken).host).to.equal('172.31.202.254');
+      '198.18.200.0/24 dev hl-other proto kernel\nlocal 198.18.201.254 dev hl-third table local';
+    expect(planCluster('lab', PLACES, taken).host).to.equal('198.18.202.254');
   });
 
   it('says so when there is none', () => {
-    const taken = Array.from({ length: 20 }, (_, index) => `172.31.${200 + index}.0/24`).join('\n');
+    const taken = Array.from({ length: 20 }, (_, index) => `198.18.${200 + index}.0/24`).join('\n');
     expect(() => planCluster('lab', PLACES, taken)).to.throw('all in use');
   });
 
@@ -48,11 +48,11 @@ describe('the plan of the lab cluster', () => {
     const [first] = plan.nodes;
     if (first === undefined) throw new Error('no node');
     const lines = nodeNetworkLines(plan, first);
-    expect(lines).to.include('route replace 10.244.2.0/24 via 172.31.200.12');
-    expect(lines).to.include('route replace fd00:244:3::/64 via fd00:31:200::13');
+    expect(lines).to.include('route replace 10.244.2.0/24 via 198.18.200.12');
+    expect(lines).to.include('route replace fd00:244:3::/64 via fd00:18:200::13');
     expect(lines.join()).to.not.include('10.244.1.0/24');
-    expect(lines).to.include('route replace 10.96.0.0/16 via 172.31.200.1 src 172.31.200.11');
-    expect(serverNetworkLines(plan)).to.include('route replace 10.244.1.0/24 via 172.31.200.11');
+    expect(lines).to.include('route replace 10.96.0.0/16 via 198.18.200.1 src 198.18.200.11');
+    expect(serverNetworkLines(plan)).to.include('route replace 10.244.1.0/24 via 198.18.200.11');
   });
 
   it('knows what to remove from the name alone', () => {
