@@ -56,7 +56,17 @@ export class Lab {
     const [program = '', ...words] = ask;
     const asn = router === 'tor1' ? 65_001 : 65_002;
     const commands = ['configure terminal', `router bgp ${asn}`, ...lines];
-    await run(program, [...words, ...commands.flatMap((line) => ['-c', line])]);
+    // a remark, such as that a session must be reset, ends vtysh with 1 as well
+    const call = [...words, ...commands.flatMap((line) => ['-c', line])];
+    const said = await run(program, call, { anyStatus: true });
+    if (said.includes('%')) throw new Error(`${router} does not take ${lines.join(', ')}: ${said}`);
+  }
+
+  /** One question, or order, to a router in its own words. */
+  ask(router: string, words: string): Promise<string> {
+    const { ask } = this.#place(router);
+    const [program = '', ...rest] = ask;
+    return run(program, [...rest, '-c', words]);
   }
 
   #place(router: string): RouterPlace {

@@ -87,11 +87,13 @@ export class World {
     );
   }
 
-  /** A file of the scenario's folder, or of the folder above; objects without a namespace are deleted at the end. */
-  async apply(file: string): Promise<void> {
+  /** A file of the scenario's folder; what is in it is deleted at the end. */
+  async apply(file: string, namespace = this.namespace): Promise<void> {
     const path = join(this.#folder, file);
-    this.later(() => this.kubectl(['delete', '-f', path, '--ignore-not-found', '--wait=false']));
-    await this.kubectl(['apply', '-f', path]);
+    const inPlace = ['-n', namespace];
+    const gone = ['delete', '-f', path, '--ignore-not-found', '--wait=false'];
+    this.later(() => this.kubectl([...inPlace, ...gone]));
+    await this.kubectl([...inPlace, 'apply', '-f', path]);
   }
 
   /** what a scenario expects of a router, from a file of its folder */
@@ -181,16 +183,19 @@ export class World {
   }
 
   async linkOf(machine: string, link: string, state: 'up' | 'down'): Promise<void> {
+    // a cable that is pulled takes no address with it
+    await this.lab.on(machine, ['sysctl', '-q', '-w', `net.ipv6.conf.${link}.keep_addr_on_down=1`]);
     await this.lab.on(machine, ['ip', 'link', 'set', link, state]);
   }
 
-  /** On both sides: at the routers of the racks, and in the BGPPeers. */
+  /** On both sides: at the routers of the racks, and in the BGPPeers. Sessions are new after it, since they agree on it when they begin. */
   async gracefulRestart(isOn: boolean): Promise<void> {
     const word = isOn ? 'graceful-restart-helper' : 'graceful-restart-disable';
+    const spec = { gracefulRestart: isOn ? { restartSeconds: 30 } : null };
     for (const tor of ['tor1', 'tor2']) {
       await this.lab.configure(tor, [`neighbor herald-${tor} ${word}`]);
-      const patch = JSON.stringify({ spec: { gracefulRestart: { enabled: isOn } } });
-      await this.kubectl(['patch', 'bgppeer', tor, '--type=merge', '-p', patch]);
+      await this.kubectl(['patch', 'bgppeer', tor, '--type=merge', '-p', JSON.stringify({ spec })]);
+      await this.lab.ask(tor, 'clear bgp *');
     }
   }
 

@@ -1,5 +1,6 @@
 import type { Scenario } from '../scenario.ts';
 
+const HERALD = 'herald-system';
 const NEIGHBOURS = ['10.1.0.11', '10.1.0.12'];
 
 export const scenario: Scenario = {
@@ -11,7 +12,7 @@ export const scenario: Scenario = {
     const address = await world.addressOf('web');
     const prefix = `${address}/32`;
     await world.routerHas('spine', prefix, world.paths('tor1', 'tor2'));
-    await world.apply('secret.yaml');
+    await world.apply('secret.yaml', HERALD);
     const wanted = (name: string | null) =>
       JSON.stringify({ spec: { password: name === null ? null : { secret: name } } });
     const patch = (body: string) =>
@@ -28,7 +29,7 @@ export const scenario: Scenario = {
     await world.routerHas('spine', prefix, world.paths('tor2'));
     await world.answered(address);
     const probing = await world.probe({ address, everyMs: 10, seconds: 180 });
-    await world.apply('right.yaml');
+    await world.apply('right.yaml', HERALD);
     await world.routerHas('spine', prefix, world.paths('tor1', 'tor2'), { withinMs: 90_000 });
     await world.routerHas('tor1', prefix, world.paths('n1', 'n2'), { withinMs: 90_000 });
     const outage = await probing.stop();
