@@ -49,6 +49,8 @@ async function main(): Promise<void> {
 }
 
 async function buildBy(tool: string, options: ImageOptions, file: string): Promise<void> {
+  // what was put together is removed on the way out
+  process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143));
   const builder = { run: (args: readonly string[]) => run(tool, args, { onLine: progress }) };
   await build({ builder, tool }, options, file);
 }

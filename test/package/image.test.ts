@@ -6,9 +6,11 @@
 import {
   chmodSync,
   copyFileSync,
+  existsSync,
   globSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -22,7 +24,8 @@ import { architectures, parseArchitecture } from '../../tools/image/architecture
 import { parseElf } from '../../tools/image/elf.ts';
 import { nativeParts, stage } from '../../tools/image/stage.ts';
 import { parseJson } from '../interop/routers/json.ts';
-import { run } from '../support/process.ts';
+import { untilValue } from '../support/poll.ts';
+import { Running, run } from '../support/process.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const DOCKERFILE = readFileSync(join(ROOT, 'deploy/Dockerfile'), 'utf8');
@@ -211,6 +214,24 @@ describe('make image', () => {
       `podman save --output ${join(folder, 'image.tar')} registry.example/herald:1\n`,
     );
     expect(asked).not.to.include('docker');
+  });
+
+  it('leaves nothing behind when it is broken off', async () => {
+    // `info` answers at once; `build` says that it has begun and goes on
+    tool('docker', `[ "$1" = info ] || { : >${folder}/begun; exec sleep 60; }`);
+    mkdirSync(join(folder, 'tmp'));
+    const running = new Running([join(ROOT, 'tools/image.sh')], join(folder, 'log'), {
+      env: { IMAGE_TOOL: 'docker', TMPDIR: join(folder, 'tmp'), PATH: `${folder}:/usr/bin:/bin` },
+    });
+    await untilValue(
+      'the build has begun',
+      () => existsSync(join(folder, 'begun')),
+      (hasBegun) => hasBegun,
+      { timeoutMs: 60_000 },
+    );
+    expect(readdirSync(join(folder, 'tmp'))).to.have.lengthOf(1);
+    expect(await running.stop()).to.equal(143);
+    expect(readdirSync(join(folder, 'tmp'))).to.deep.equal([]);
   });
 
   it('knows no other processor', async () => {

@@ -1,11 +1,11 @@
 /** Builds Herald's image with whatever tool can build one: the folder is made, handed over and removed. */
 
-import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Architecture, architectures, parseArchitecture } from './architecture.ts';
 import { foreignParts } from './foreign.ts';
 import { nativeParts, stage } from './stage.ts';
+import { withFolder } from './temporary.ts';
 
 export interface ImageBuilder {
   /** docker, podman or buildah, and its arguments */
@@ -28,8 +28,7 @@ export async function buildImage(
   const ours = parseArchitecture(process.arch);
   const wanted = architecture ?? ours;
   const parts = wanted === ours ? nativeParts(ours) : await foreignParts(wanted, say);
-  const context = mkdtempSync(join(tmpdir(), 'herald-image-'));
-  try {
+  return withFolder(join(tmpdir(), 'herald-image-'), async (context) => {
     say('putting Node, its libraries and dist/ together');
     const bytes = stage(context, parts);
     say(`building ${image}, ${Math.round(bytes / 1e6)} MB`);
@@ -37,7 +36,5 @@ export async function buildImage(
     const platform = wanted === ours ? [] : ['--platform', architectures[wanted].docker];
     await builder.run(['build', ...platform, '--tag', image, context]);
     return { bytes };
-  } finally {
-    rmSync(context, { recursive: true, force: true });
-  }
+  });
 }

@@ -9,7 +9,6 @@ import {
   existsSync,
   globSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -22,6 +21,7 @@ import { run } from '../kubernetes/run.ts';
 import { type Architecture, architectures } from './architecture.ts';
 import { imageCache } from './names.ts';
 import type { Parts } from './stage.ts';
+import { withFolder } from './temporary.ts';
 
 type Say = (sentence: string) => void;
 
@@ -47,14 +47,11 @@ export async function foreignParts(architecture: Architecture, say: Say): Promis
   mkdirSync(imageCache(), { recursive: true });
   await withLock(join(imageCache(), `.lock-${architecture}`), say, async () => {
     if (existsSync(folder)) return;
-    const work = mkdtempSync(join(imageCache(), `.${architecture}-`));
-    try {
+    await withFolder(join(imageCache(), `.${architecture}-`), async (work) => {
       for (const each of packages) await fetchPackage(each, work, say);
       await fetchLibraries(architecture, sources, { work, say });
       renameSync(work, folder);
-    } finally {
-      rmSync(work, { recursive: true, force: true });
-    }
+    });
   });
   return {
     architecture,
