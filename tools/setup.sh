@@ -23,8 +23,8 @@ Installs what is missing, and nothing when nothing is missing:
                    exabgp, tshark, iproute2, nftables, ethtool, procps (the interop tests need them);
                    etcd-server, openssl (the standalone tests run a real API server); debootstrap, python3,
                    systemd (they boot a Debian by cloud-init and verify units); libfaketime (they step an agent's clock);
-                   chromium (the page of the demo); docker.io, containerd, runc, containernetworking-plugins (the
-                   lab: images, containerlab, and nodes with real pods)
+                   chromium (the page of the demo); docker.io, containerd, runc, containernetworking-plugins,
+                   curl (the lab: images, containerlab, nodes with real pods, a client)
   npm packages     npm ci, when node_modules is missing or does not belong to package-lock.json
 
 No router is started, now or at the next boot; a router that already ran before keeps running.
@@ -88,6 +88,7 @@ missing_lab_packages() {
   has_libfaketime || echo libfaketime
   { has docker && has dockerd; } || echo docker.io
   has containerd || echo containerd
+  has curl || echo curl
   has runc || echo runc
   [ -x /usr/lib/cni/ptp ] || echo containernetworking-plugins
 }
