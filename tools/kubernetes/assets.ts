@@ -10,6 +10,7 @@
 import {
   accessSync,
   constants,
+  globSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -88,6 +89,9 @@ async function versionOf(path: string, name: ProgramName): Promise<string | unde
 
 async function build(names: readonly ProgramName[], say: Say): Promise<Map<ProgramName, string>> {
   const built = new Map<ProgramName, string>();
+  // we hold the lock: whoever began these was killed
+  for (const left of globSync('.build-*', { cwd: cacheFolder() }))
+    rmSync(join(cacheFolder(), left), { recursive: true, force: true });
   const folder = mkdtempSync(join(cacheFolder(), '.build-'));
   try {
     const go = await findGo(join(cacheFolder(), '..'), say);
