@@ -33,8 +33,8 @@ build: setup ## dist/herald: the program as one bundle
 	@$(NODE) tools/build.ts
 
 .PHONY: image
-image: build ## herald:<version> by docker, podman or buildah, for your registry (IMAGE= its name, IMAGE_TOOL=, BASE=)
-	@IMAGE='$(IMAGE)' IMAGE_TOOL='$(IMAGE_TOOL)' BASE='$(BASE)' tools/image.sh
+image: build ## herald:<version> by docker, podman, buildah, or a Docker of our own (IMAGE= its name, IMAGE_TOOL=, IMAGE_FILE=, IMAGE_ARCH=arm64)
+	@IMAGE='$(IMAGE)' IMAGE_TOOL='$(IMAGE_TOOL)' IMAGE_FILE='$(IMAGE_FILE)' IMAGE_ARCH='$(IMAGE_ARCH)' tools/image.sh
 
 .PHONY: clean
 clean: ## remove what was built
@@ -127,6 +127,10 @@ bench-agent: setup build ## the agent without a cluster: start, first route, sto
 .PHONY: bench-cluster
 bench-cluster: setup build ## Herald in Kubernetes beside the numbers of MetalLB: one Service, a burst, a start, memory, lost nodes (BENCH=--help)
 	@$(NODE) test/bench/cluster/run.ts $(BENCH)
+
+.PHONY: bench-image
+bench-image: setup build ## the image beside the bundle: size, start, memory (wants root)
+	@$(NODE) test/bench/image/run.ts
 
 .PHONY: break-rows
 break-rows: setup ## takes behaviours out one line at a time, each in a copy, and wants the named test red (some minutes)
