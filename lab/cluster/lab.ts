@@ -93,7 +93,7 @@ export async function bringUpLab(
 }
 
 /** As docs/kubernetes.md says, word for word. */
-async function installHerald(kubectl: Kubectl, signal?: AbortSignal): Promise<void> {
+export async function installHerald(kubectl: Kubectl, signal?: AbortSignal): Promise<void> {
   await kubectl.runUntil(signal, 'apply', '-k', join(root, 'deploy/base'));
   await kubectl.runUntil(signal, 'apply', '-f', join(root, 'lab/cluster/deploy/network.yaml'));
   for (const what of ['daemonset/herald-agent', 'deployment/herald-controller'])

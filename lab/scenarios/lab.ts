@@ -16,6 +16,9 @@ export interface LabPlaces {
   /** by its name in the topology: the command that goes before, into its network namespace */
   readonly enter: (machine: string) => readonly string[];
   readonly routers: ReadonlyMap<string, RouterPlace>;
+  /** what a user applies, and that done */
+  readonly deployFolder: string;
+  readonly install: () => Promise<void>;
   /** what the cluster runs on: its power, its API server */
   readonly machines: Pick<Machines, 'apiServer' | 'switchOff' | 'switchOn' | 'importImage'>;
 }
@@ -26,13 +29,18 @@ export class Lab {
   readonly enter: (machine: string) => readonly string[];
   readonly #routers: ReadonlyMap<string, RouterPlace>;
   readonly machines: LabPlaces['machines'];
+  readonly deployFolder: string;
+  readonly install: () => Promise<void>;
 
-  constructor({ kubeconfig, kubectl, enter, routers, machines }: LabPlaces) {
+  constructor(places: LabPlaces) {
+    const { kubeconfig, kubectl, enter, routers, machines, deployFolder, install } = places;
     this.kubeconfig = kubeconfig;
     this.kubectl = kubectl;
     this.enter = enter;
     this.#routers = routers;
     this.machines = machines;
+    this.deployFolder = deployFolder;
+    this.install = install;
   }
 
   /** The API server stands still: connections stay open, and nothing is answered. */

@@ -1,6 +1,7 @@
 /** The lab's cluster for scenarios: the one that is up, or one that is brought up for them and taken away after. */
 
-import { bringUpLab, kubectlOf, LAB_NAME, takeDownLab } from '../cluster/lab.ts';
+import { join } from 'node:path';
+import { bringUpLab, installHerald, kubectlOf, LAB_NAME, takeDownLab } from '../cluster/lab.ts';
 import { Machines } from '../cluster/power.ts';
 import { enterArguments } from '../runner/container.ts';
 import { namespacePrefix } from '../runner/plan.ts';
@@ -27,6 +28,8 @@ export async function openLab(say: (line: string) => void): Promise<OpenLab> {
       ['spine', router('spine', 'bird')],
     ]),
     machines,
+    deployFolder: join(import.meta.dirname, '../../deploy/base'),
+    install: () => installHerald(kubectl),
   });
   return {
     lab,
