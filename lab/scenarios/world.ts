@@ -29,6 +29,7 @@ export class World {
   readonly #folder: string;
   readonly #say: (line: string) => void;
   readonly #ends: (() => Promise<unknown>)[] = [];
+  #isGraceful = false;
 
   constructor(lab: Lab, name: string, say: (line: string) => void) {
     this.lab = lab;
@@ -190,6 +191,9 @@ export class World {
 
   /** On both sides: at the routers of the racks, and in the BGPPeers. Sessions are new after it, since they agree on it when they begin. */
   async gracefulRestart(isOn: boolean): Promise<void> {
+    // FRR refuses what is so already
+    if (this.#isGraceful === isOn) return;
+    this.#isGraceful = isOn;
     const word = isOn ? 'graceful-restart-helper' : 'graceful-restart-disable';
     const spec = { gracefulRestart: isOn ? { restartSeconds: 30 } : null };
     for (const tor of ['tor1', 'tor2']) {
