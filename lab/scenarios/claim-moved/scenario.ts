@@ -3,9 +3,6 @@ import type { Scenario } from '../scenario.ts';
 
 const EXCLUDE = 'node.kubernetes.io/exclude-from-external-load-balancers';
 
-/** between racks the routers themselves take a moment to agree; README.md says why */
-const RACKS_AGREE_MS = 100;
-
 export const scenario: Scenario = {
   title: 'an exclusive address moves from node to node, and the router always has one way',
   async run(world) {
@@ -29,7 +26,7 @@ export const scenario: Scenario = {
     await world.routerHas(world.torOf(second), prefix, world.paths(second));
     await world.passes(3000);
     const outage = await probing.stop();
-    if (outage.outageMs > RACKS_AGREE_MS) world.expectNone(outage);
+    world.expectBrief(outage);
     return [{ what: 'one planned move', outage }];
   },
 };

@@ -22,9 +22,8 @@ export const scenario: Scenario = {
     await world.routerHas('spine', prefix, world.paths('tor1', 'tor2'));
     await world.answered(address);
     world.later(() => world.lab.install());
-    await world.kubectl(['delete', '-k', world.lab.deployFolder, '--timeout=120s'], {
-      timeoutMs: 150_000,
-    });
+    const remove = ['delete', '-k', world.lab.deployFolder, '--ignore-not-found'];
+    await world.kubectl(['-n', 'herald-system', ...remove], { timeoutMs: 150_000 });
     for (const router of ['spine', 'tor1', 'tor2']) {
       await world.routerHas(router, prefix, { paths: [] });
     }

@@ -33,7 +33,7 @@ export const scenario: Scenario = {
     await world.routerHas('spine', prefix, world.paths('tor1', 'tor2'), { withinMs: 90_000 });
     await world.routerHas('tor1', prefix, world.paths('n1', 'n2'), { withinMs: 90_000 });
     const outage = await probing.stop();
-    if (outage.lost > 0) world.expectNone(outage);
+    world.expectBrief(outage);
     return [{ what: 'rack 1 comes back', outage }];
   },
 };
