@@ -134,7 +134,7 @@ describe('deploy/ before a real API server', function () {
     it('has an overlay that does what it says', async () => {
       const [overlay = ''] = blocks.filter((block) => block.startsWith('# kustomization.yaml'));
       const rendered = await kustomize(cluster, overlay.replace('../herald/deploy/', '../../'));
-      expect(rendered).to.contain('image: registry.example/herald:0.1.0\n');
+      expect(rendered).to.contain('image: registry.example/herald:0.2.0-dev\n');
       expect(rendered).to.match(/args:\n\s+- controller\n\s+- --default-class\n/);
       expect(rendered).to.match(/nodeSelector:\n\s+example.net\/edge: "true"\n/);
     });
