@@ -81,7 +81,7 @@ describe('the plan of a lab', () => {
   });
 
   it('refuses what cannot be done in network namespaces', () => {
-    const frr = file.replace('herald-lab/router:local', 'quay.io/frrouting/frr:10.4.1');
+    const frr = file.replace('herald-lab/router:local', 'registry.example/frrouting/frr:10.4.1');
     expect(() => planOf({}, frr)).to.throw(/^topology\.nodes\.client\.image: quay\.io\/frrouting/);
     const root = file.replace(':/etc/herald:ro', ':/herald:ro');
     expect(() => planOf({}, root)).to.throw(
