@@ -159,7 +159,10 @@ function reportedGates(
   const isComplete = (status.refusedMore ?? 0) === 0 && facts.ipNode !== undefined;
   return REPORTED.flatMap((name): readonly GateAnswer[] => {
     if (refusal?.gate === name) {
-      const remedy = remedyOf(name, facts.name, claim);
+      // what the Node drains for is to be taken from the Node, also when the drain is over
+      const ofNode =
+        name === 'not-draining' ? drainAnswer(facts, subject, status).remedy : undefined;
+      const remedy = ofNode ?? remedyOf(name, facts.name, claim);
       return [{ name, state: 'closed', sentence: refusal.message, remedy }];
     }
     if (name === 'not-draining') return [drainAnswer(facts, subject, status)];

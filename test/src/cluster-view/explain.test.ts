@@ -109,6 +109,17 @@ describe('explain of a cluster', () => {
     expect(text).to.include('→ herald undrain, on node-d');
   });
 
+  it('says what to do about a drain that is over: of the Node, or of the claim', async () => {
+    const scene = await shop();
+    const refused = [{ address: ADDRESS, gate: 'not-draining', message: 'drained' }];
+    await scene.node('node-a', { refused }, { [EXCLUDE_LABEL]: '' });
+    await scene.node('node-b', { refused });
+    const { text } = await told(scene);
+    expect(text).to.include(`→ kubectl label node node-a ${EXCLUDE_LABEL}-`);
+    expect(text).to.include(`→ herald undrain ${ADDRESS}, on node-b`);
+    expect(text).not.to.include(`→ herald undrain ${ADDRESS}, on node-a`);
+  });
+
   it('tells a session that is down from one that is not there, with the words of the router', async () => {
     const scene = await shop();
     const down = session('tor-b', 'Active', 'Cease: Administrative Shutdown');
