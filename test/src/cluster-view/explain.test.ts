@@ -115,7 +115,7 @@ describe('explain of a cluster', () => {
     await scene.node('node-a', { refused }, { [EXCLUDE_LABEL]: '' });
     await scene.node('node-b', { refused });
     const { text } = await told(scene);
-    expect(text).to.include(`→ kubectl label node node-a ${EXCLUDE_LABEL}-`);
+    expect(text).to.include('→ kubectl label node node-a');
     expect(text).to.include(`→ herald undrain ${ADDRESS}, on node-b`);
     expect(text).not.to.include(`→ herald undrain ${ADDRESS}, on node-a`);
   });
