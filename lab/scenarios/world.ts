@@ -172,6 +172,11 @@ export class World {
     );
   }
 
+  /** No new connection was lost; those that were open when their way changed may have been cut. */
+  expectNoneLost(outage: Outage): void {
+    if (outage.lost > 0 || outage.sent === 0) this.expectNone(outage);
+  }
+
   /** Nothing but what routers miss while they change over from one way to another between racks: they have no way in common, and FRR takes the old one out first. */
   expectBrief(outage: Outage): void {
     if (outage.outageMs > CHANGE_OVER_MS) this.expectNone(outage);

@@ -33,7 +33,7 @@ export const scenario: Scenario = {
     await world.routerHas('tor1', prefix, world.paths('n1', 'n2'), { withinMs: 120_000 });
     await world.passes(2000);
     const outage = await probing.stop();
-    if (outage.lost > 0) world.expectNone(outage);
+    world.expectNoneLost(outage);
     return [{ what: 'drain, reboot, back', outage }];
   },
 };
