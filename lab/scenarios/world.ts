@@ -177,7 +177,10 @@ export class World {
     if (outage.lost > 0 || outage.sent === 0) this.expectNone(outage);
   }
 
-  /** Nothing but what routers miss while they change over from one way to another between racks: they have no way in common, and FRR takes the old one out first. */
+  /**
+   * Nothing but what is on its way while routers change over from one way to another: the handshake of a connection may begin at one node and end at another, and between racks FRR takes the old
+   * way out before the new one is in.
+   */
   expectBrief(outage: Outage): void {
     if (outage.outageMs > CHANGE_OVER_MS) this.expectNone(outage);
   }

@@ -39,7 +39,7 @@ export const scenario: Scenario = {
     await world.routerHas(world.torOf(second), prefix, world.paths(second));
     await world.passes(2000);
     const outage = await probing.stop();
-    world.expectNoneLost(outage);
+    world.expectBrief(outage);
     return [{ what: `the pod moves from one node to another`, outage }];
   },
 };
