@@ -1,9 +1,9 @@
+import { uplinkOf } from '../places.ts';
 import { eventually } from '../poll.ts';
 import type { Scenario } from '../scenario.ts';
 
 export const scenario: Scenario = {
   title: 'externalTrafficPolicy Local: the route is where the pods are, and moves with them',
-  isShort: true,
   async run(world) {
     await world.apply('web.yaml');
     await world.rolledOut('deployment/web');
@@ -31,13 +31,24 @@ export const scenario: Scenario = {
     const probing = await world.probe({ address, everyMs: 10, seconds: 180 });
     await world.kubectl(['cordon', first]);
     world.later(() => world.kubectl(['uncordon', first]));
-    await world.kubectl(['rollout', 'restart', 'deployment/web']);
-    await world.rolledOut('deployment/web');
-    const [second = ''] = await eventually('one pod is left, elsewhere', nodes, (found) => {
-      return found.length === 1 && found[0] !== first ? undefined : found.join();
+    await world.kubectl(['scale', 'deployment/web', '--replicas=2']);
+    const both = await eventually('a second pod, elsewhere', nodes, (found) => {
+      return new Set(found).size === 2 ? undefined : found.join();
     });
+    const second = both.find((name) => name !== first) ?? '';
+    await world.rolledOut('deployment/web');
+    await world.routerHas(world.torOf(second), prefix, {
+      paths: [first, second]
+        .filter((name) => world.torOf(name) === world.torOf(second))
+        .map((name) => ({ nextHop: uplinkOf(name) })),
+    });
+    const pods = ['get', 'pods', '-l', 'app=web', `--field-selector=spec.nodeName=${first}`];
+    const [old = ''] = (await world.kubectl([...pods, '-o', 'name'])).split('\n');
+    const cost = 'controller.kubernetes.io/pod-deletion-cost=-100';
+    await world.kubectl(['annotate', old, cost]);
+    await world.kubectl(['scale', 'deployment/web', '--replicas=1']);
     await world.routerHas(world.torOf(second), prefix, world.paths(second));
-    await world.passes(2000);
+    await world.passes(7000);
     const outage = await probing.stop();
     world.expectBrief(outage);
     return [{ what: `the pod moves from one node to another`, outage }];

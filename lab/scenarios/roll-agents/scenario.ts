@@ -3,7 +3,6 @@ import type { World } from '../world.ts';
 
 export const scenario: Scenario = {
   title: 'rolling update of the DaemonSet, 500 connections a second',
-  isShort: true,
   async run(world) {
     await world.apply('web.yaml');
     await world.rolledOut('deployment/web');

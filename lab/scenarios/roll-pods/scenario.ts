@@ -2,7 +2,6 @@ import type { Scenario } from '../scenario.ts';
 
 export const scenario: Scenario = {
   title: 'rolling update of the pods (preStop 5 s), 500 connections a second',
-  isShort: true,
   async run(world) {
     await world.apply('web.yaml');
     await world.rolledOut('deployment/web');
