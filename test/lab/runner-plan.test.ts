@@ -82,7 +82,9 @@ describe('the plan of a lab', () => {
 
   it('refuses what cannot be done in network namespaces', () => {
     const frr = file.replace('herald-lab/router:local', 'registry.example/frrouting/frr:10.4.1');
-    expect(() => planOf({}, frr)).to.throw(/^topology\.nodes\.client\.image: registry\.example\/frrouting/);
+    expect(() => planOf({}, frr)).to.throw(
+      /^topology\.nodes\.client\.image: registry\.example\/frrouting/,
+    );
     const root = file.replace(':/etc/herald:ro', ':/herald:ro');
     expect(() => planOf({}, root)).to.throw(
       /^topology\.nodes\.n1-herald\.binds: \/herald is not below/,
