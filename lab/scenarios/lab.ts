@@ -1,5 +1,6 @@
 /** What scenarios need to know of a lab that is up. */
 
+import { readFileSync } from 'node:fs';
 import type { Machines } from '../cluster/power.ts';
 import { run } from './commands.ts';
 import { fromBird, fromFrr, type RouterTable } from './router-tables.ts';
@@ -49,7 +50,11 @@ export class Lab {
   }
 
   async thawApi(): Promise<void> {
-    process.kill(this.machines.apiServer(), 'SIGCONT');
+    const pid = this.machines.apiServer();
+    // the nsenter that started it stops with it, and would never see its end
+    const [, parent = ''] =
+      /^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+    for (const each of [pid, Number(parent)]) process.kill(each, 'SIGCONT');
   }
 
   /** A program on one of the machines. */
