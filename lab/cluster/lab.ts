@@ -6,6 +6,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { NAMESPACE } from '../../src/model/names.ts';
 import { kubernetesPrograms } from '../../tools/kubernetes/assets.ts';
 import { namespacesOf, tearDown } from '../runner/down.ts';
 import { namespacePrefix } from '../runner/plan.ts';
@@ -24,7 +25,6 @@ export type Say = (sentence: string) => void;
 export const LAB_NAME = 'cluster';
 const root = join(import.meta.dirname, '../..');
 const topologyFile = join(root, 'lab/topology.clab.yml');
-const NAMESPACE = 'herald-system';
 const ROLL_OUT = '--timeout=120s';
 
 export interface ClusterLab {

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import type { Machines } from '../cluster/power.ts';
-import { run } from './commands.ts';
+import { run } from '../runner/machine.ts';
 import { fromBird, fromFrr, type RouterTable } from './router-tables.ts';
 
 export interface RouterPlace {
@@ -58,28 +58,23 @@ export class Lab {
   }
 
   /** A program on one of the machines. */
-  on(machine: string, args: readonly string[], input = ''): Promise<string> {
-    const [first = '', ...rest] = [...this.enter(machine), ...args];
-    return run(first, rest, { input });
+  async on(machine: string, args: readonly string[], input = ''): Promise<string> {
+    return (await run([...this.enter(machine), ...args], { input })).stdout;
   }
 
   /** Lines within the `router bgp` of an FRR; they hold until it is started anew. */
   async configure(router: string, lines: readonly string[]): Promise<void> {
-    const { ask } = this.#place(router);
-    const [program = '', ...words] = ask;
     const asn = router === 'tor1' ? 65_001 : 65_002;
     const commands = ['configure terminal', `router bgp ${asn}`, ...lines];
     // a remark, such as that a session must be reset, ends vtysh with 1 as well
-    const call = [...words, ...commands.flatMap((line) => ['-c', line])];
-    const said = await run(program, call, { anyStatus: true });
+    const call = [...this.#place(router).ask, ...commands.flatMap((line) => ['-c', line])];
+    const { stdout: said } = await run(call, { anyStatus: true });
     if (said.includes('%')) throw new Error(`${router} does not take ${lines.join(', ')}: ${said}`);
   }
 
   /** One question, or order, to a router in its own words. */
-  ask(router: string, words: string): Promise<string> {
-    const { ask } = this.#place(router);
-    const [program = '', ...rest] = ask;
-    return run(program, [...rest, '-c', words]);
+  async ask(router: string, words: string): Promise<string> {
+    return (await run([...this.#place(router).ask, '-c', words])).stdout;
   }
 
   #place(router: string): RouterPlace {
@@ -89,16 +84,14 @@ export class Lab {
   }
 
   async table(router: string, prefix: string): Promise<RouterTable> {
-    const place = this.#place(router);
-    const [program = '', ...words] = place.ask;
-    if (place.kind === 'bird') {
+    const { kind, ask } = this.#place(router);
+    if (kind === 'bird') {
       // what it gives to the kernel has the ways merged; a route that is not there is an error to birdc, and an answer to us
       const kernel = prefix.includes(':') ? 'kernel2' : 'kernel1';
-      const question = [...words, 'show', 'route', prefix, 'export', kernel, 'all'];
-      return fromBird(prefix, await run(program, question, { anyStatus: true }));
+      const question = ['show', 'route', prefix, 'export', kernel, 'all'];
+      return fromBird(prefix, (await run([...ask, ...question], { anyStatus: true })).stdout);
     }
     const family = prefix.includes(':') ? 'ipv6' : 'ipv4';
-    const question = `show bgp ${family} unicast ${prefix} json`;
-    return fromFrr(prefix, await run(program, [...words, '-c', question]));
+    return fromFrr(prefix, await this.ask(router, `show bgp ${family} unicast ${prefix} json`));
   }
 }

@@ -3,12 +3,12 @@
  * and everything that it made is taken away when it ends, however it ends.
  */
 
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { NAMESPACE } from '../../src/model/names.ts';
 import type { Outage } from '../../tools/probe/probe-log.ts';
+import { type RunOptions, run } from '../runner/machine.ts';
 import { type ProbeWish, Probing } from './client.ts';
-import { type CommandOptions, run } from './commands.ts';
 import type { Lab } from './lab.ts';
 import { type Json, misfits } from './partial.ts';
 import { spineFrom, torOf, uplinkOf } from './places.ts';
@@ -18,6 +18,7 @@ import type { RouterTable } from './router-tables.ts';
 export type { Outage };
 
 const CHANGE_OVER_MS = 100;
+const KUBECTL_MS = 120_000;
 
 const CUT = `table inet silence {
   chain in { type filter hook prerouting priority -400; iifname "eth1" drop; }
@@ -59,15 +60,7 @@ export class World {
     const questions = [
       ['get', 'pods,services', '-A', '-o', 'wide'],
       ['get', 'ipclaims,ipnodes,bgppeers,ippools'],
-      [
-        '-n',
-        'herald-system',
-        'logs',
-        '-l',
-        'app.kubernetes.io/component=agent',
-        '--tail=15',
-        '--prefix',
-      ],
+      ['-n', NAMESPACE, 'logs', '-l', 'app.kubernetes.io/component=agent', '--tail=15', '--prefix'],
     ];
     const answers = questions.map((each) => this.kubectl(each).catch(String));
     return (await Promise.all(answers)).join('\n');
@@ -82,12 +75,10 @@ export class World {
   }
 
   /** as the user of the kubeconfig, in the namespace of the scenario unless `args` name another */
-  kubectl(args: readonly string[], options: CommandOptions = {}): Promise<string> {
-    return run(
-      this.lab.kubectl,
-      ['--kubeconfig', this.lab.kubeconfig, '-n', this.namespace, ...args],
-      options,
-    );
+  async kubectl(args: readonly string[], options: RunOptions = {}): Promise<string> {
+    const { kubectl, kubeconfig } = this.lab;
+    const call = [kubectl, '--kubeconfig', kubeconfig, '-n', this.namespace, ...args];
+    return (await run(call, { timeoutMs: KUBECTL_MS, ...options })).stdout;
   }
 
   /** A file of the scenario's folder; what is in it is deleted at the end. */
@@ -99,9 +90,12 @@ export class World {
     await this.kubectl([...inPlace, 'apply', '-f', path]);
   }
 
-  /** what a scenario expects of a router, from a file of its folder */
-  expectation(file: string): Json {
-    return JSON.parse(readFileSync(join(this.#folder, file), 'utf8'));
+  /** What nearly every story begins with: the pods and the Service of its web.yaml, and the address that the Service has got. */
+  async serveWeb(): Promise<{ readonly address: string; readonly prefix: string }> {
+    await this.apply('web.yaml');
+    await this.rolledOut('deployment/web');
+    const address = await this.addressOf('web');
+    return { address, prefix: `${address}/32` };
   }
 
   async rolledOut(what: string, withinSeconds = 180, namespace = this.namespace): Promise<void> {

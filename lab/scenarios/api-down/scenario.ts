@@ -5,10 +5,7 @@ const DOWN_MS = 120_000;
 export const scenario: Scenario = {
   title: 'the API server is down for two minutes',
   async run(world) {
-    await world.apply('web.yaml');
-    await world.rolledOut('deployment/web');
-    const address = await world.addressOf('web');
-    const prefix = `${address}/32`;
+    const { address, prefix } = await world.serveWeb();
     await world.routerHas('spine', prefix, world.paths('tor1', 'tor2'));
     await world.answered(address);
     const probing = await world.probe({ address, everyMs: 10, seconds: 400 });

@@ -1,16 +1,12 @@
+import { EXCLUDE_LABEL } from '../../../src/model/names.ts';
 import { eventually } from '../poll.ts';
 import type { Scenario } from '../scenario.ts';
-
-const EXCLUDE = 'node.kubernetes.io/exclude-from-external-load-balancers';
 
 export const scenario: Scenario = {
   title: 'an exclusive address moves from node to node, and the router always has one way',
   async run(world) {
     await world.apply('pool.yaml');
-    await world.apply('web.yaml');
-    await world.rolledOut('deployment/web');
-    const address = await world.addressOf('web');
-    const prefix = `${address}/32`;
+    const { address, prefix } = await world.serveWeb();
     const holder = () => world.field(`ipclaim/${address}`, '.spec.node');
     const first = await eventually('a node holds it', holder, (found) =>
       found === '' ? 'nobody' : undefined,
@@ -18,8 +14,8 @@ export const scenario: Scenario = {
     await world.routerHas(world.torOf(first), prefix, world.paths(first));
     await world.answered(address);
     const probing = await world.probe({ address, everyMs: 5, seconds: 180 });
-    await world.kubectl(['label', 'node', first, `${EXCLUDE}=`]);
-    world.later(() => world.kubectl(['label', 'node', first, `${EXCLUDE}-`]));
+    await world.kubectl(['label', 'node', first, `${EXCLUDE_LABEL}=`]);
+    world.later(() => world.kubectl(['label', 'node', first, `${EXCLUDE_LABEL}-`]));
     const second = await eventually('another node holds it', holder, (found) =>
       found === '' || found === first ? found : undefined,
     );

@@ -1,20 +1,16 @@
+import { EXCLUDE_LABEL } from '../../../src/model/names.ts';
 import type { Scenario } from '../scenario.ts';
-
-const EXCLUDE = 'node.kubernetes.io/exclude-from-external-load-balancers';
 
 export const scenario: Scenario = {
   title: 'a node is drained, rebooted and comes back',
   async run(world) {
-    await world.apply('web.yaml');
-    await world.rolledOut('deployment/web');
-    const address = await world.addressOf('web');
-    const prefix = `${address}/32`;
+    const { address, prefix } = await world.serveWeb();
     await world.routerHas('tor1', prefix, world.paths('n1', 'n2'));
     await world.answered(address);
     const probing = await world.probe({ address, everyMs: 5, seconds: 300 });
     world.later(() => world.kubectl(['uncordon', 'n2']));
-    world.later(() => world.kubectl(['label', 'node', 'n2', `${EXCLUDE}-`]));
-    await world.kubectl(['label', 'node', 'n2', `${EXCLUDE}=`]);
+    world.later(() => world.kubectl(['label', 'node', 'n2', `${EXCLUDE_LABEL}-`]));
+    await world.kubectl(['label', 'node', 'n2', `${EXCLUDE_LABEL}=`]);
     await world.routerHas('tor1', prefix, world.paths('n1'));
     await world.kubectl([
       'drain',
@@ -29,7 +25,7 @@ export const scenario: Scenario = {
     await world.lab.machines.switchOn('n2', (line) => world.say(line));
     await world.kubectl(['wait', 'node/n2', '--for=condition=Ready', '--timeout=120s']);
     await world.kubectl(['uncordon', 'n2']);
-    await world.kubectl(['label', 'node', 'n2', `${EXCLUDE}-`]);
+    await world.kubectl(['label', 'node', 'n2', `${EXCLUDE_LABEL}-`]);
     await world.routerHas('tor1', prefix, world.paths('n1', 'n2'), { withinMs: 120_000 });
     await world.passes(2000);
     const outage = await probing.stop();

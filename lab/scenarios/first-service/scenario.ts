@@ -5,10 +5,7 @@ export const scenario: Scenario = {
   title: 'a first Service: created, reached from outside through both racks, deleted',
   isShort: true,
   async run(world) {
-    await world.apply('web.yaml');
-    await world.rolledOut('deployment/web');
-    const address = await world.addressOf('web');
-    const prefix = `${address}/32`;
+    const { address, prefix } = await world.serveWeb();
     await world.routerHas('spine', prefix, world.paths('tor1', 'tor2'));
     await world.routerHas('tor1', prefix, world.paths('n1', 'n2'));
     await world.routerHas('tor2', prefix, world.paths('n3'));

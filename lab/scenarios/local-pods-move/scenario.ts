@@ -5,10 +5,7 @@ import type { Scenario } from '../scenario.ts';
 export const scenario: Scenario = {
   title: 'externalTrafficPolicy Local: the route is where the pods are, and moves with them',
   async run(world) {
-    await world.apply('web.yaml');
-    await world.rolledOut('deployment/web');
-    const address = await world.addressOf('web');
-    const prefix = `${address}/32`;
+    const { address, prefix } = await world.serveWeb();
     const nodes = async () =>
       (
         await world.kubectl([

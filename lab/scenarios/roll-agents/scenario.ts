@@ -1,12 +1,11 @@
+import { NAMESPACE } from '../../../src/model/names.ts';
 import type { Measured, Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
 
 export const scenario: Scenario = {
   title: 'rolling update of the DaemonSet, 500 connections a second',
   async run(world) {
-    await world.apply('web.yaml');
-    await world.rolledOut('deployment/web');
-    const address = await world.addressOf('web');
+    const { address } = await world.serveWeb();
     world.later(() => world.gracefulRestart(false));
     await world.gracefulRestart(true);
     await everywhere(world, address);
@@ -29,9 +28,8 @@ async function everywhere(world: World, address: string): Promise<void> {
 
 async function roll(world: World, address: string, what: string): Promise<Measured> {
   const probing = await world.probe({ address, everyMs: 2, seconds: 300 });
-  const namespace = 'herald-system';
-  await world.kubectl(['-n', namespace, 'rollout', 'restart', 'daemonset/herald-agent']);
-  await world.rolledOut('daemonset/herald-agent', 240, namespace);
+  await world.kubectl(['-n', NAMESPACE, 'rollout', 'restart', 'daemonset/herald-agent']);
+  await world.rolledOut('daemonset/herald-agent', 240, NAMESPACE);
   await world.passes(5000);
   return { what, outage: await probing.stop() };
 }

@@ -3,9 +3,7 @@ import type { Scenario } from '../scenario.ts';
 export const scenario: Scenario = {
   title: 'rolling update of the pods (preStop 5 s), 500 connections a second',
   async run(world) {
-    await world.apply('web.yaml');
-    await world.rolledOut('deployment/web');
-    const address = await world.addressOf('web');
+    const { address } = await world.serveWeb();
     await world.answered(address);
     const probing = await world.probe({ address, everyMs: 2, seconds: 240 });
     await world.kubectl(['rollout', 'restart', 'deployment/web']);

@@ -3,10 +3,7 @@ import type { Scenario } from '../scenario.ts';
 export const scenario: Scenario = {
   title: 'scaled to zero and back: the route goes with the last pod and comes with the first',
   async run(world) {
-    await world.apply('web.yaml');
-    await world.rolledOut('deployment/web');
-    const address = await world.addressOf('web');
-    const prefix = `${address}/32`;
+    const { address, prefix } = await world.serveWeb();
     await world.answered(address);
     await world.kubectl(['scale', 'deployment/web', '--replicas=0']);
     for (const router of ['spine', 'tor1', 'tor2']) {

@@ -9,10 +9,7 @@ export const scenario: Scenario = {
   title: 'a node dies in silence: its router takes the route away by hold time',
   isShort: true,
   async run(world) {
-    await world.apply('web.yaml');
-    await world.rolledOut('deployment/web');
-    const address = await world.addressOf('web');
-    const prefix = `${address}/32`;
+    const { address, prefix } = await world.serveWeb();
     await world.routerHas('tor1', prefix, world.paths('n1', 'n2'));
     await world.answered(address);
     const probing = await world.probe({ address, everyMs: 10, seconds: 120 });

@@ -4,10 +4,7 @@ import type { Scenario } from '../scenario.ts';
 export const scenario: Scenario = {
   title: 'two racks: the spine has a way to each, and goes on with one when the other is cut off',
   async run(world) {
-    await world.apply('web.yaml');
-    await world.rolledOut('deployment/web');
-    const address = await world.addressOf('web');
-    const prefix = `${address}/32`;
+    const { address, prefix } = await world.serveWeb();
     await world.routerHas('spine', prefix, world.paths('tor1', 'tor2'));
     await world.routerHas('tor1', prefix, world.paths('n1', 'n2'));
     await world.routerHas('tor2', prefix, world.paths('n3'));

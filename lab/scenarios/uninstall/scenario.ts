@@ -1,3 +1,4 @@
+import { NAMESPACE } from '../../../src/model/names.ts';
 import { eventually } from '../poll.ts';
 import type { Scenario } from '../scenario.ts';
 
@@ -15,15 +16,12 @@ const KINDS = [
 export const scenario: Scenario = {
   title: 'Herald is taken away: the routers and the API have nothing of it left',
   async run(world) {
-    await world.apply('web.yaml');
-    await world.rolledOut('deployment/web');
-    const address = await world.addressOf('web');
-    const prefix = `${address}/32`;
+    const { address, prefix } = await world.serveWeb();
     await world.routerHas('spine', prefix, world.paths('tor1', 'tor2'));
     await world.answered(address);
     world.later(() => world.lab.install());
     const remove = ['delete', '-k', world.lab.deployFolder, '--ignore-not-found'];
-    await world.kubectl(['-n', 'herald-system', ...remove], { timeoutMs: 150_000 });
+    await world.kubectl(['-n', NAMESPACE, ...remove], { timeoutMs: 150_000 });
     for (const router of ['spine', 'tor1', 'tor2']) {
       await world.routerHas(router, prefix, { paths: [] });
     }

@@ -1,18 +1,15 @@
+import { NAMESPACE } from '../../../src/model/names.ts';
 import type { Scenario } from '../scenario.ts';
 
-const HERALD = 'herald-system';
 const NEIGHBOURS = ['10.1.0.11', '10.1.0.12'];
 
 export const scenario: Scenario = {
   title: 'a wrong MD5 key takes rack 1 out, the right one brings it back',
   isShort: true,
   async run(world) {
-    await world.apply('web.yaml');
-    await world.rolledOut('deployment/web');
-    const address = await world.addressOf('web');
-    const prefix = `${address}/32`;
+    const { address, prefix } = await world.serveWeb();
     await world.routerHas('spine', prefix, world.paths('tor1', 'tor2'));
-    await world.apply('secret.yaml', HERALD);
+    await world.apply('secret.yaml', NAMESPACE);
     const wanted = (name: string | null) =>
       JSON.stringify({ spec: { password: name === null ? null : { secret: name } } });
     const patch = (body: string) =>
@@ -29,7 +26,7 @@ export const scenario: Scenario = {
     await world.routerHas('spine', prefix, world.paths('tor2'));
     await world.answered(address);
     const probing = await world.probe({ address, everyMs: 10, seconds: 180 });
-    await world.apply('right.yaml', HERALD);
+    await world.apply('right.yaml', NAMESPACE);
     await world.routerHas('spine', prefix, world.paths('tor1', 'tor2'), { withinMs: 90_000 });
     await world.routerHas('tor1', prefix, world.paths('n1', 'n2'), { withinMs: 90_000 });
     const outage = await probing.stop();
