@@ -5,7 +5,7 @@
 
 import { type Address, addressKey, compareAddress } from 'bgp-ts';
 import { serviceKey } from '../model/service.ts';
-import { type ClaimRecord, releasedBy, SHARE_KEY } from './claim-record.ts';
+import { type ClaimRecord, isSameRelease, releasedBy, SHARE_KEY } from './claim-record.ts';
 
 export class ClaimIndex {
   readonly #byAddress = new Map<string, ClaimRecord>();
@@ -14,10 +14,11 @@ export class ClaimIndex {
   readonly #released = new Map<string, ClaimRecord>();
 
   /** The record that it replaced; `stale`: a newer one is known, and nothing has changed. */
-  put(claim: ClaimRecord): { readonly before?: ClaimRecord; readonly isStale: boolean } {
-    const key = addressKey(claim.address);
+  put(put: ClaimRecord): { readonly before?: ClaimRecord; readonly isStale: boolean } {
+    const key = addressKey(put.address);
     const before = this.#byAddress.get(key);
-    if (before !== undefined && !isNewer(claim, before)) return { before, isStale: true };
+    if (before !== undefined && !isNewer(put, before)) return { before, isStale: true };
+    const claim = withRelease(put, before);
     if (before !== undefined) this.#unlink(key, before);
     this.#byAddress.set(key, claim);
     for (const entry of claim.services) link(this.#byService, serviceKey(entry), key, claim);
@@ -68,6 +69,12 @@ export class ClaimIndex {
     if (share !== undefined) unlink(this.#byShare, share, key);
     this.#released.delete(key);
   }
+}
+
+/** Nodes answer to the release; whatever was written into the claim after it, they need not have seen. */
+function withRelease(claim: ClaimRecord, before: ClaimRecord | undefined): ClaimRecord {
+  if (before === undefined || !isSameRelease(before, claim)) return claim;
+  return { ...claim, releasedVersion: before.releasedVersion ?? before.resourceVersion };
 }
 
 function isNewer(claim: ClaimRecord, known: ClaimRecord): boolean {

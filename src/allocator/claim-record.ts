@@ -3,7 +3,7 @@
 import type { Address } from 'bgp-ts';
 import type { ClaimService } from '../model/ip-claim.ts';
 import type { Labels } from '../model/labels.ts';
-import { ANNOTATION, RELEASED_BY_ANNOTATION } from '../model/names.ts';
+import { ANNOTATION, RELEASED_AT_ANNOTATION, RELEASED_BY_ANNOTATION } from '../model/names.ts';
 import { type Service, serviceKey } from '../model/service.ts';
 
 export interface ClaimRecord {
@@ -18,6 +18,8 @@ export interface ClaimRecord {
   readonly pool?: string;
   readonly services: readonly ClaimService[];
   readonly withdrawn?: { readonly reason: string };
+  /** of the write that released it, where it has been written since; a flag on a released claim is no second release */
+  readonly releasedVersion?: string;
   /** what is in it was refused by the converter: it has its address, and nothing else is known of it */
   readonly isUnreadable: boolean;
 }
@@ -35,6 +37,15 @@ export const MAX_SERVICES = 64;
 
 export function releasedBy(claim: ClaimRecord): string | undefined {
   return claim.services.length === 0 ? claim.annotations[RELEASED_BY_ANNOTATION] : undefined;
+}
+
+/** The same release of the same claim: nobody has had the address in between. */
+export function isSameRelease(a: ClaimRecord, b: ClaimRecord): boolean {
+  const by = releasedBy(a);
+  const at = (claim: ClaimRecord) => claim.annotations[RELEASED_AT_ANNOTATION];
+  if (by === undefined || at(a) === undefined || a.uid !== b.uid) return false;
+  const isWithdrawn = a.withdrawn !== undefined && b.withdrawn !== undefined;
+  return isWithdrawn && releasedBy(b) === by && at(b) === at(a);
 }
 
 /** made by a person for no Service: never touched, and nobody else gets the address */

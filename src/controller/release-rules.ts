@@ -48,7 +48,8 @@ export function freedomOf(claim: ClaimRecord, quarantine: Quarantine): Freedom {
  * joined, an exclusive one by nodes that have a label on it, and perhaps by those that lost theirs unheard.
  */
 function awaitedVersion(claim: ClaimRecord, { name, status }: IpNode): bigint | undefined {
-  const { labels, annotations, resourceVersion } = claim;
+  const { labels, annotations } = claim;
+  const resourceVersion = claim.releasedVersion ?? claim.resourceVersion;
   const hasJoined = status.joined?.open === true;
   if (ANYCAST_LABEL in labels) return hasJoined ? versionNumber(resourceVersion) : undefined;
   if (levelOf(labels, name) !== undefined) return versionNumber(resourceVersion);

@@ -16,6 +16,13 @@ import { skipWithoutCluster } from './support/require-cluster.ts';
 
 const MED = { advertisements: [{ med: 7 }] };
 const SMALL = ['198.51.100.8/30'];
+const LATE_WORD = {
+  type: 'InPool',
+  status: 'True',
+  reason: 'Held',
+  message: 'pool short holds it',
+  lastTransitionTime: '2026-01-01T00:00:00Z',
+};
 
 describe('pools that shrink and go under a Service in use', function () {
   this.timeout(600_000);
@@ -155,6 +162,26 @@ describe('pools that shrink and go under a Service in use', function () {
       async () => (await cluster.api.list(IP_CLAIMS)).items.length,
       (count) => count === 0,
       PATIENT,
+    );
+  });
+
+  it('a word written into a released claim makes nobody wait for it: the nodes have answered to the release', async () => {
+    await cluster.applyObjects(poolBody('short', ['198.51.100.64/32']));
+    await serve('brief', { [ANNOTATION.pool]: 'short' });
+    await world.heldBy('198.51.100.64', 'a b late');
+    await cluster.api.delete(inNamespace(SERVICES, namespace), 'brief');
+    const isReleased = async () =>
+      at(await cluster.api.get(IP_CLAIMS, '198.51.100.64'), 'spec', 'withdrawn') !== undefined;
+    await untilValue('the claim is released', isReleased, (is) => is, PATIENT);
+    const body = { status: { conditions: [LATE_WORD] } };
+    const patch = { kind: 'merge', body } as const;
+    await cluster.api.patch(IP_CLAIMS, '198.51.100.64', patch, { subresource: 'status' });
+    // numbers alone are told once a minute; a release within seconds
+    await untilValue(
+      'the claim is gone',
+      async () => (await cluster.api.list(IP_CLAIMS)).items.length,
+      (count) => count === 0,
+      { timeoutMs: 20_000 },
     );
   });
 });

@@ -52,4 +52,38 @@ describe('ClaimIndex', () => {
       '192.0.2.1',
     ]);
   });
+
+  it('remembers which write released a claim, whatever is written into it afterwards', () => {
+    const index = new ClaimIndex();
+    const released = (version: string, at: string, rest: Partial<ClaimRecord> = {}) =>
+      record('192.0.2.1', version, {
+        annotations: { 'herald.dev/released-by': 'a/b', 'herald.dev/released-at': at },
+        services: [],
+        withdrawn: { reason: 'Released' },
+        ...rest,
+      });
+    const known = () => index.at(address('192.0.2.1'))?.releasedVersion;
+    index.put(record('192.0.2.1', '9'));
+    index.put(released('10', 'noon'));
+    expect(known()).to.equal(undefined);
+    index.put(released('12', 'noon'));
+    index.put(released('13', 'noon'));
+    expect(known()).to.equal('10');
+    // taken and released again
+    index.put(record('192.0.2.1', '14'));
+    index.put(released('15', 'one'));
+    expect(known()).to.equal(undefined);
+    index.put(released('16', 'one'));
+    expect(known()).to.equal('15');
+    // the same, and nobody saw that it was taken
+    index.put(released('18', 'two'));
+    expect(known()).to.equal(undefined);
+    // a person has taken the word back, and given it again
+    const { withdrawn: _, ...takenBack } = released('20', 'two');
+    index.put(takenBack);
+    index.put(released('21', 'two'));
+    expect(known()).to.equal(undefined);
+    index.put(released('22', 'two', { uid: 'another' }));
+    expect(known()).to.equal(undefined);
+  });
 });

@@ -54,6 +54,12 @@ describe('freedomOf', () => {
     expect(ask(anycast, [node('a', '99', false)])).to.deep.equal({ kind: 'free' });
   });
 
+  it('asks for the write that released it, and for none that came after', () => {
+    const flagged = { ...anycast, releasedVersion: '90' };
+    expect(ask(flagged, [node('a', '90')])).to.deep.equal({ kind: 'free' });
+    expect(ask(flagged, [node('a', '89')])).to.deep.include({ kind: 'held', by: ['a'] });
+  });
+
   it('does not wait for a node that is gone, nor longer than maxStale', () => {
     expect(ask(anycast, [node('a', '99')], ['a'])).to.deep.equal({ kind: 'free' });
     expect(
