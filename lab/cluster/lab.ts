@@ -24,6 +24,7 @@ export type Say = (sentence: string) => void;
 
 export const LAB_NAME = 'cluster';
 const root = join(import.meta.dirname, '../..');
+export const DEPLOY_FOLDER = join(root, 'deploy/base');
 const topologyFile = join(root, 'lab/topology.clab.yml');
 const ROLL_OUT = '--timeout=120s';
 
@@ -83,7 +84,7 @@ export async function bringUpLab(
     const images = new Map([...podImages(program), ['herald', image]]);
     const { kubectl, context } = await startCluster({ ...parts, nodes, images });
     say(`${nodes.length} nodes are Ready; installing Herald: kubectl apply -k deploy/base`);
-    await installHerald(kubectl, signal);
+    await installHerald(kubectl, DEPLOY_FOLDER, signal);
     return { name, folder: context.folder, kubectl, network };
   } catch (error) {
     say('taking away what was there so far');
@@ -93,8 +94,12 @@ export async function bringUpLab(
 }
 
 /** As docs/kubernetes.md says, word for word. */
-export async function installHerald(kubectl: Kubectl, signal?: AbortSignal): Promise<void> {
-  await kubectl.runUntil(signal, 'apply', '-k', join(root, 'deploy/base'));
+export async function installHerald(
+  kubectl: Kubectl,
+  deployFolder: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  await kubectl.runUntil(signal, 'apply', '-k', deployFolder);
   await kubectl.runUntil(signal, 'apply', '-f', join(root, 'lab/cluster/deploy/network.yaml'));
   for (const what of ['daemonset/herald-agent', 'deployment/herald-controller'])
     await kubectl.runUntil(signal, '-n', NAMESPACE, 'rollout', 'status', what, ROLL_OUT);

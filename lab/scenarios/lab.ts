@@ -11,15 +11,18 @@ export interface RouterPlace {
   readonly ask: readonly string[];
 }
 
+/** `kubectl apply -k` of this folder, or of `deployFolder`, the lab's own peers and pool, and until all of it runs */
+export type Install = (folder?: string) => Promise<void>;
+
 export interface LabPlaces {
   readonly kubeconfig: string;
   readonly kubectl: string;
   /** by its name in the topology: the command that goes before, into its network namespace */
   readonly enter: (machine: string) => readonly string[];
   readonly routers: ReadonlyMap<string, RouterPlace>;
-  /** what a user applies, and that done */
+  /** what a user applies */
   readonly deployFolder: string;
-  readonly install: () => Promise<void>;
+  readonly install: Install;
   /** what the cluster runs on: its power, its API server */
   readonly machines: Pick<Machines, 'apiServer' | 'switchOff' | 'switchOn' | 'importImage'>;
 }
@@ -31,7 +34,7 @@ export class Lab {
   readonly #routers: ReadonlyMap<string, RouterPlace>;
   readonly machines: LabPlaces['machines'];
   readonly deployFolder: string;
-  readonly install: () => Promise<void>;
+  readonly install: Install;
 
   constructor(places: LabPlaces) {
     const { kubeconfig, kubectl, enter, routers, machines, deployFolder, install } = places;

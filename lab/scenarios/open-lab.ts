@@ -1,7 +1,13 @@
 /** The lab's cluster for scenarios: the one that is up, or one that is brought up for them and taken away after. */
 
-import { join } from 'node:path';
-import { bringUpLab, installHerald, kubectlOf, LAB_NAME, takeDownLab } from '../cluster/lab.ts';
+import {
+  bringUpLab,
+  DEPLOY_FOLDER,
+  installHerald,
+  kubectlOf,
+  LAB_NAME,
+  takeDownLab,
+} from '../cluster/lab.ts';
 import { Machines } from '../cluster/power.ts';
 import { enterArguments } from '../runner/container.ts';
 import { namespacePrefix } from '../runner/plan.ts';
@@ -28,8 +34,8 @@ export async function openLab(say: (line: string) => void): Promise<OpenLab> {
       ['spine', router('spine', 'bird')],
     ]),
     machines,
-    deployFolder: join(import.meta.dirname, '../../deploy/base'),
-    install: () => installHerald(kubectl),
+    deployFolder: DEPLOY_FOLDER,
+    install: (folder = DEPLOY_FOLDER) => installHerald(kubectl, folder),
   });
   return {
     lab,

@@ -143,6 +143,24 @@ export class World {
     return { paths: machines.map((name) => ({ nextHop: uplinkOf(name) })) };
   }
 
+  /** All three nodes announce it, both racks are ways to it, and the client is answered. */
+  async everywhere(address: string): Promise<void> {
+    const prefix = `${address}/32`;
+    await this.routerHas('tor1', prefix, this.paths('n1', 'n2'));
+    await this.routerHas('tor2', prefix, this.paths('n3'));
+    await this.routerHas('spine', prefix, this.paths('tor1', 'tor2'));
+    await this.answered(address, 100);
+  }
+
+  /** What the Service tells of itself: a condition of it has these words. */
+  async saysOf(service: string, words: string): Promise<void> {
+    await eventually(
+      `Service ${service} says "${words}"`,
+      () => this.field(`service/${service}`, '.status.conditions[*].message'),
+      (found) => (found.includes(words) ? undefined : `it says: ${found}`),
+    );
+  }
+
   /** From this rack the only way is through the other one. */
   throughSpine(tor: string): Json {
     return { paths: [{ nextHop: spineFrom(tor) }] };

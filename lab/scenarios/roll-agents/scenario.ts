@@ -8,23 +8,15 @@ export const scenario: Scenario = {
     const { address } = await world.serveWeb();
     world.later(() => world.gracefulRestart(false));
     await world.gracefulRestart(true);
-    await everywhere(world, address);
+    await world.everywhere(address);
     const kept = await roll(world, address, 'graceful restart on');
     world.expectNone(kept.outage);
     await world.gracefulRestart(false);
-    await everywhere(world, address);
+    await world.everywhere(address);
     const drained = await roll(world, address, 'graceful restart off');
     return [kept, drained];
   },
 };
-
-async function everywhere(world: World, address: string): Promise<void> {
-  const prefix = `${address}/32`;
-  await world.routerHas('tor1', prefix, world.paths('n1', 'n2'));
-  await world.routerHas('tor2', prefix, world.paths('n3'));
-  await world.routerHas('spine', prefix, world.paths('tor1', 'tor2'));
-  await world.answered(address, 100);
-}
 
 async function roll(world: World, address: string, what: string): Promise<Measured> {
   const probing = await world.probe({ address, everyMs: 2, seconds: 300 });
