@@ -1,6 +1,7 @@
 /**
  * Writes the status of pools, and flags claims that a pool has left behind. Every agent hears of it, so it is written only where something
- * has changed, and after a second without further change: while thousands of addresses are given out, once a minute.
+ * has changed, and after a second without further change. Bare numbers that were told a moment ago wait until it is calm, and while thousands of
+ * addresses are given out they are told every five minutes.
  */
 
 import type { Timer } from 'bgp-ts';
@@ -22,8 +23,8 @@ import type { ServiceWorld } from './service-world.ts';
 
 const QUIET_MS = 1000;
 const LONGEST_WAIT_MS = 60_000;
-/** every agent hears of a pool's status: while addresses come and go all the time, bare numbers are told this often */
-const COUNTS_MS = 300_000;
+/** bare numbers are told again after `soon` and so much `quiet`, or `late`, whatever goes on */
+const NUMBERS_MS = { soon: 20_000, quiet: 5000, late: 300_000 };
 const IN_POOL = 'InPool';
 /** a pool with thousands of claims may go; every agent hears of each flag */
 const FLAGS_PER_SECOND = 20;
@@ -42,10 +43,11 @@ export class PoolStatusLoop {
   #outside: ReadonlyMap<string, readonly ClaimRecord[]> = new Map();
   #unconfirmed: Unconfirmed = { byPool: new Map() };
   #againTimer: Timer | undefined;
-  /** nothing had changed for a while at the last look */
-  #isCalm = true;
-  /** when the numbers of a pool were written last */
+  #changedMs = Number.NEGATIVE_INFINITY;
+  /** when nothing but the numbers of a pool was written last */
   readonly #countedMs = new Map<string, number>();
+  /** numbers that are to be told later */
+  #numbers: { readonly timer: Timer; readonly dueMs: number } | undefined;
 
   constructor(context: LoopContext, world: ServiceWorld) {
     const { clock, random, counters } = context;
@@ -64,6 +66,7 @@ export class PoolStatusLoop {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#againTimer?.cancel();
+    this.#numbers?.timer.cancel();
     this.#pools.stop();
     this.#flags.stop();
     this.#pace.stop();
@@ -73,6 +76,7 @@ export class PoolStatusLoop {
   readonly touched = (): void => {
     const { clock } = this.#context;
     const lastMs = clock.now();
+    this.#changedMs = lastMs;
     this.#touched = { firstMs: this.#touched?.firstMs ?? lastMs, lastMs };
     this.#timer ??= clock.startTimer(QUIET_MS, () => this.#due());
   };
@@ -83,9 +87,7 @@ export class PoolStatusLoop {
     const { firstMs, lastMs } = this.#touched ?? { firstMs: nowMs, lastMs: nowMs };
     const waitMs = Math.min(lastMs + QUIET_MS, firstMs + LONGEST_WAIT_MS) - nowMs;
     this.#timer = waitMs > 0 ? clock.startTimer(waitMs, () => this.#due()) : undefined;
-    if (waitMs > 0) return;
-    this.#isCalm = nowMs - lastMs >= QUIET_MS;
-    this.#look();
+    if (waitMs <= 0) this.#look();
   }
 
   #look(): void {
@@ -116,7 +118,7 @@ export class PoolStatusLoop {
     this.#againTimer =
       againMs === undefined
         ? undefined
-        : this.#context.clock.startTimer(againMs, () => this.touched());
+        : this.#context.clock.startTimer(againMs, () => this.#look());
   }
 
   #isOutside(claim: ClaimRecord): boolean {
@@ -129,10 +131,22 @@ export class PoolStatusLoop {
     return conditions.some(({ type, status }) => type === IN_POOL && status === 'False');
   }
 
-  /** for numbers that nothing else is told with */
-  #isTooSoon(name: string): boolean {
+  /** Whether numbers that nothing else is told with may be told now; else there is another look when they may. */
+  #mayCount(name: string): boolean {
+    const { clock } = this.#context;
+    const { soon, quiet, late } = NUMBERS_MS;
     const beforeMs = this.#countedMs.get(name) ?? Number.NEGATIVE_INFINITY;
-    return !this.#isCalm && this.#context.clock.now() - beforeMs < COUNTS_MS;
+    const calmMs = Math.max(beforeMs + soon, this.#changedMs + quiet);
+    const dueMs = Math.min(beforeMs + late, calmMs);
+    if (dueMs <= clock.now()) return true;
+    if (this.#numbers !== undefined && this.#numbers.dueMs <= dueMs) return false;
+    this.#numbers?.timer.cancel();
+    const timer = clock.startTimer(dueMs - clock.now(), () => {
+      this.#numbers = undefined;
+      this.#look();
+    });
+    this.#numbers = { timer, dueMs };
+    return false;
   }
 
   async #writePool(name: string): Promise<QueueOutcome> {
@@ -148,11 +162,7 @@ export class PoolStatusLoop {
     const changes = this.#changes(meta, wanted.conditions);
     if (isCounted && changes.length === 0) return DONE;
     if (changes.length === 0) {
-      if (this.#isTooSoon(name)) {
-        // there will be another look, at the latest when it is calm
-        this.touched();
-        return DONE;
-      }
+      if (!this.#mayCount(name)) return DONE;
       this.#countedMs.set(name, this.#context.clock.now());
     }
     await this.#patch(IP_POOLS, meta, { total, used, free, conditions: merged(meta, changes) });

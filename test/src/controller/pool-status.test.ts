@@ -86,8 +86,37 @@ describe('the status of pools', () => {
       await pass(500);
     }
     expect(writes()).to.equal(before + 1);
-    await pass(3000);
+    await pass(6000);
     expect(writes()).to.equal(before + 2);
     expect(used()).to.equal(250);
+  });
+
+  it('tells the numbers of a stream with pauses when it has come to rest, not in every pause', async () => {
+    service('one');
+    await pass(2000);
+    const before = writes();
+    for (let index = 0; index < 20; index += 1) {
+      service(`s${index}`);
+      await pass(3000);
+    }
+    expect(writes()).to.equal(before);
+    await pass(3500);
+    expect([writes(), used()]).to.deep.equal([before + 1, 21]);
+  });
+
+  it('tells the numbers of a stream that never rests every five minutes', async () => {
+    service('one');
+    await pass(2000);
+    const before = writes();
+    for (let index = 0; index < 200; index += 1) {
+      service(`s${index}`);
+      await pass(3000);
+    }
+    expect(writes()).to.be.within(before + 1, before + 2);
+    // and what has been calm for long tells the next change at once
+    await pass(301_000);
+    service('last');
+    await pass(2000);
+    expect(used()).to.equal(202);
   });
 });
