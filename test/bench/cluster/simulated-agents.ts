@@ -29,6 +29,7 @@ interface Agent {
   readonly levels: Map<string, number>;
   seen: string;
   lastRenewedMs: number;
+  leaseVersion: string;
   isSilent: boolean;
   isAnswerDue: boolean;
 }
@@ -44,6 +45,7 @@ export class SimulatedAgents {
       levels: new Map(),
       seen: '0',
       lastRenewedMs: 0,
+      leaseVersion: '',
       isSilent: false,
       isAnswerDue: false,
     }));
@@ -73,12 +75,20 @@ export class SimulatedAgents {
       metadata,
     });
     await this.#report(agent);
-    await this.#api.call('POST', pathOf(LEASES), {
+    await this.#writeLease(agent, 'POST', pathOf(LEASES));
+  }
+
+  /** whole, and in place of what it wrote last, as the real agent does */
+  async #writeLease(agent: Agent, method: 'POST' | 'PUT', path: string): Promise<void> {
+    const { name, leaseVersion: resourceVersion } = agent;
+    const of = { name: nodeLease(name), namespace: NAMESPACE };
+    const written = await this.#api.call(method, path, {
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',
-      metadata: { name: nodeLease(name), namespace: NAMESPACE },
+      metadata: { ...of, ...(resourceVersion !== '' && { resourceVersion }) },
       spec: leaseSpec(name),
     });
+    agent.leaseVersion = text(field(written, 'metadata', 'resourceVersion'));
     agent.lastRenewedMs = nowMs();
   }
 
@@ -138,9 +148,7 @@ export class SimulatedAgents {
     await delay(Math.random() * RENEW_MS);
     while (!agent.isSilent) {
       const started = nowMs();
-      const body = { spec: leaseSpec(agent.name) };
-      await this.#api.call('PATCH', pathOf(LEASES, nodeLease(agent.name)), body);
-      agent.lastRenewedMs = nowMs();
+      await this.#writeLease(agent, 'PUT', pathOf(LEASES, nodeLease(agent.name)));
       await delay(Math.max(0, RENEW_MS - (nowMs() - started)));
     }
   }
