@@ -139,10 +139,10 @@ export class ClaimUnion<T extends VersionedClaim> {
     return observed;
   }
 
-  /** a watch is further than `observed`: what it has brought is not answered for yet */
+  /** a watch has brought a change that `observed` does not answer for yet; that one of them was heard of later is no change */
   get isBehind(): boolean {
     const { anycast, node } = this.#sides;
-    return this.observed < later(anycast.version, node.version);
+    return this.observed < later(anycast.changedBy, node.changedBy);
   }
 
   /** somebody was told that `observed` is this far */

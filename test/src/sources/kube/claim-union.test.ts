@@ -31,6 +31,20 @@ describe('claims of two filtered watches', () => {
     expect(union.questions.size).to.equal(0);
   });
 
+  it('is behind while one watch has brought a change that the other has not passed, and not for a bookmark', () => {
+    const union = new ClaimUnion();
+    union.put('anycast', form(1, ['anycast'], { name: 'a' }));
+    union.put('node', form(3, ['node'], { name: 'n' }));
+    expect([union.isBehind, union.laggard]).to.deep.equal([
+      true,
+      { filter: 'anycast', version: 3n },
+    ]);
+    union.progress('anycast', 8n);
+    expect([union.isBehind, union.laggard, union.observed]).to.deep.equal([false, undefined, 3n]);
+    union.put('anycast', form(9, ['anycast'], { name: 'a' }));
+    expect(union.isBehind).to.equal(true);
+  });
+
   it('lets go of one that is gone when the other watch has passed that version', () => {
     const union = new ClaimUnion();
     union.put('anycast', form(1, ['anycast']));
