@@ -9,7 +9,7 @@ import { ADVERTISED } from '../../src/controller/advertised.ts';
 import { IP_CLAIMS, inNamespace, NODES, SERVICES } from '../../src/sources/kube/resources.ts';
 import { type PollOptions, passes, untilValue } from '../support/poll.ts';
 import { poolBody } from './support/agent-documents.ts';
-import { type AgentRun, untilIpNode } from './support/agent-run.ts';
+import { type AgentRun, untilIpNode, untilSessionUp } from './support/agent-run.ts';
 import { startBird } from './support/bird.ts';
 import { at, type Cluster, conditionOf, startCluster } from './support/cluster.ts';
 import { absentAt, BASE, equalAt, FullRun, PATIENT } from './support/full-run.ts';
@@ -107,6 +107,7 @@ describe('IPv6, from the Service to the table of a router', function () {
       poolBody('six', ['2001:db8:7:1::/120']),
     );
     await Promise.all(ALL.map((node) => world.agent(node)));
+    await Promise.all(ALL.map((node) => untilSessionUp({ cluster, node })));
     const addresses = await serve(BOTH);
     const four = addresses.find((each) => !each.includes(':')) ?? '';
     const six = addresses.find((each) => each.includes(':')) ?? '';

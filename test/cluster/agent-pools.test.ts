@@ -9,7 +9,7 @@ import { ANNOTATION } from '../../src/model/names.ts';
 import { IP_CLAIMS, IP_POOLS, inNamespace, SERVICES } from '../../src/sources/kube/resources.ts';
 import { untilValue } from '../support/poll.ts';
 import { poolBody } from './support/agent-documents.ts';
-import { untilIpNode } from './support/agent-run.ts';
+import { untilIpNode, untilSessionUp } from './support/agent-run.ts';
 import { at, type Cluster, conditionOf } from './support/cluster.ts';
 import { absentAt, FullRun, PATIENT } from './support/full-run.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
@@ -37,6 +37,7 @@ describe('pools that shrink and go under a Service in use', function () {
     namespace = await cluster.namespace();
     await world.controller('controller');
     await Promise.all([world.agent('a'), world.agent('b')]);
+    await Promise.all(['a', 'b'].map((node) => untilSessionUp({ cluster, node })));
   });
 
   afterEach(function () {
@@ -169,6 +170,9 @@ describe('pools that shrink and go under a Service in use', function () {
     await cluster.applyObjects(poolBody('short', ['198.51.100.64/32']));
     await serve('brief', { [ANNOTATION.pool]: 'short' });
     await world.heldBy('198.51.100.64', 'a b late');
+    // it answers when the word is written
+    const late = world.agents.get('late');
+    late?.freeze();
     await cluster.api.delete(inNamespace(SERVICES, namespace), 'brief');
     const isReleased = async () =>
       at(await cluster.api.get(IP_CLAIMS, '198.51.100.64'), 'spec', 'withdrawn') !== undefined;
@@ -176,6 +180,7 @@ describe('pools that shrink and go under a Service in use', function () {
     const body = { status: { conditions: [LATE_WORD] } };
     const patch = { kind: 'merge', body } as const;
     await cluster.api.patch(IP_CLAIMS, '198.51.100.64', patch, { subresource: 'status' });
+    late?.thaw();
     // numbers alone are told once a minute; a release within seconds
     await untilValue(
       'the claim is gone',

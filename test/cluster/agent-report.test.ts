@@ -201,6 +201,17 @@ describe('the report of an agent, on a real API server', function () {
       'all is quiet again',
       (found) => found.status.conditions?.some((one) => one.reason === 'AllUp') === true,
     );
+    // what is told last may be of before the last flap
+    let stood = { writes: writes(), sinceMs: performance.now() };
+    await until(
+      'nothing is written for five seconds',
+      () => {
+        const now = { writes: writes(), sinceMs: performance.now() };
+        if (now.writes !== stood.writes) stood = now;
+        return now.sinceMs - stood.sinceMs > 5000 ? done(0) : notYet(now.writes);
+      },
+      { timeoutMs: 60_000 },
+    );
     const before = writes();
     const quietMs = performance.now();
     await until(
@@ -272,10 +283,14 @@ describe('the report of an agent, on a real API server', function () {
   it('its metrics tell of sessions, and forget a peer with the peer', async () => {
     const agent = await start({ cluster, node: 'n1' });
     const scrape = async () => (await (await fetch(`${agent.url}/metrics`)).text()).split('\n');
-    await untilValue('both sessions are up', scrape, (lines) =>
-      ['bird', 'talking'].every((peer) =>
-        lines.includes(`herald_bgp_session_up{peer="${peer}"} 1`),
-      ),
+    await untilValue(
+      'both sessions are up',
+      scrape,
+      (lines) =>
+        ['bird', 'talking'].every((peer) =>
+          lines.includes(`herald_bgp_session_up{peer="${peer}"} 1`),
+        ),
+      { timeoutMs: 60_000 },
     );
     const lines = await scrape();
     expect(lines).to.include('herald_bgp_routes_sent{peer="bird",family="ipv4"} 1');

@@ -6,6 +6,7 @@ import { BGP_PEERS, LEASES } from '../../src/sources/kube/resources.ts';
 import { untilValue } from '../support/poll.ts';
 import type { AuditMark } from './support/audit.ts';
 import { at, type Cluster, startCluster } from './support/cluster.ts';
+import { PATIENT } from './support/full-run.ts';
 import { type HeraldRun, startHerald } from './support/herald-run.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
 import { freePorts } from './support/servers.ts';
@@ -106,7 +107,7 @@ describe('several controllers', () => {
     const first = await controller('a');
     await leads('a', 20_000);
     const second = await controller('b');
-    await second.logged('everything is listed', ({ event }) => event === 'kube.synced');
+    await second.logged('everything is listed', ({ event }) => event === 'kube.synced', PATIENT);
     await actsOn('one', 'a');
     first.freeze();
     const frozenMs = performance.now();
@@ -125,21 +126,23 @@ describe('several controllers', () => {
     expect(first.isRunning && second.isRunning).to.equal(true);
   });
 
-  it('gives the Lease back on SIGTERM: another leads within a second, and it exits 0', async () => {
+  it('gives the Lease back on SIGTERM: another leads long before it would have run out, and it exits 0', async () => {
     const first = await controller('a');
     await leads('a', 20_000);
     const second = await controller('b');
-    await second.logged('everything is listed', ({ event }) => event === 'kube.synced');
+    await second.logged('everything is listed', ({ event }) => event === 'kube.synced', PATIENT);
     await actsOn('one', 'a');
     const since = cluster.auditMark();
     const stoppedMs = performance.now();
     const status = first.stop();
     await leads('b', 10_000);
-    expect(performance.now() - stoppedMs).to.be.below(1000);
+    // three calls of the API and two programs that wake up, on a machine that does other things too; without it 13 s and more
+    expect(performance.now() - stoppedMs).to.be.below(6000);
     expect(await status).to.equal(0);
     // an event may have been under way
     const others = writes('a', since).filter((write) => !write.startsWith('create events'));
-    expect(others).to.deep.equal([`update leases ${CONTROLLER_LEASE} 200`]);
+    // and so may a renewal
+    expect([...new Set(others)]).to.deep.equal([`update leases ${CONTROLLER_LEASE} 200`]);
   });
 
   it('goes on while one of three is left, whichever are killed', async () => {

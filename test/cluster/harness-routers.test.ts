@@ -143,9 +143,9 @@ describe('routers for cluster tests', () => {
     node?.announce([], 0);
     await new Promise(setImmediate);
     const busyFrom = nowMs();
-    while (nowMs() - busyFrom < 500);
+    while (nowMs() - busyFrom < 3000);
     const goneAt = await receiver.departure(V4, { sinceMs: arrivedAt });
-    expect(goneAt - busyFrom).to.be.lessThan(400);
+    expect(goneAt - busyFrom).to.be.lessThan(2500);
   });
 
   it('tells that a route is gone with its session', async () => {

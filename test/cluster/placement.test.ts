@@ -70,9 +70,20 @@ describe('placement of exclusive claims', () => {
   const aliveOf = async (name: string) =>
     JSON.stringify(conditionOf(await cluster.api.get(IP_NODES, name), 'AgentAlive') ?? {});
 
+  /** who has not been seen to renew twice gets nothing yet, and nothing evens that out */
+  async function allLive(...names: readonly string[]): Promise<void> {
+    await untilValue(
+      `${names.join(' ')} live`,
+      () => Promise.all(names.map(aliveOf)),
+      (found) => found.every((each) => each.includes('"True"')),
+      { timeoutMs: 60_000 },
+    );
+  }
+
   it('spreads 100 Services that come at once as 33, 33 and 34 (A10)', async () => {
     await begin();
     await world.control({ services: true });
+    await allLive('a', 'b', 'c');
     const namespace = await cluster.namespace();
     await Promise.all(
       Array.from({ length: 100 }, (_, index) =>
@@ -86,6 +97,7 @@ describe('placement of exclusive claims', () => {
     const placement = { mode: 'exclusive', nodeFilter: 'first-alive' };
     await begin(['a', 'b', 'c'], exclusivePool('p', { placement }));
     await world.control();
+    await allLive('a', 'b', 'c');
     await claim(12);
     await world.settled([12, 0, 0]);
     expect((await world.loads())['a']).to.equal(12);
@@ -113,6 +125,7 @@ describe('placement of exclusive claims', () => {
   it('moves all claims of a dead node, three times over, with one write each; other labels stay (A16, H13)', async () => {
     await begin();
     await world.control();
+    await allLive('a', 'b', 'c');
     await claim(30, { 'example.com/mine': 'yes', 'herald.dev/pool': 'p' });
     await world.settled([10, 10, 10]);
     for (const lost of ['a', 'b', 'c']) {
@@ -126,6 +139,12 @@ describe('placement of exclusive claims', () => {
         {
           timeoutMs: 30_000,
         },
+      );
+      // the log of the server comes after its answer
+      await untilValue(
+        `the writes for ${lost}`,
+        () => movesSince(mark).length,
+        (count) => count >= held,
       );
       expect(movesSince(mark).length, `writes for ${lost}`).to.equal(held);
       world.agent(lost).isSilent = false;
@@ -153,6 +172,7 @@ describe('placement of exclusive claims', () => {
     await cluster.api.create(IP_POOLS, exclusivePool('p'));
     await world.join('a', 'b', 'c');
     await world.control();
+    await allLive('a', 'b', 'c');
     await claim(30);
     await world.settled([10, 10, 10]);
     const mark = cluster.auditMark();
@@ -167,6 +187,7 @@ describe('placement of exclusive claims', () => {
   it('gives a dead node nothing after a restart, and keeps what lives as it is (A17, H4, E11)', async () => {
     await begin();
     const stop = await world.control();
+    await allLive('a', 'b', 'c');
     await claim(30);
     await world.settled([10, 10, 10]);
     const before = new Map(
@@ -196,11 +217,20 @@ describe('placement of exclusive claims', () => {
   it('lets a draining node step down, the new one step up, the old one leave (H39)', async () => {
     await begin();
     await world.control();
+    await allLive('a', 'b', 'c');
     await claim(30);
     await world.settled([10, 10, 10]);
     const recording = await world.record();
     await world.agent('a').setDraining('by hand');
     await world.settled([0, 15, 15]);
+    const ends = new Map(
+      (await world.claims()).map((each) => [each.metadata.name, levelsOf(each)]),
+    );
+    await untilValue(
+      'the recording has come to the end, too',
+      () => [...ends].filter(([name, end]) => recording.states.get(name)?.at(-1) !== end),
+      (missing) => missing.length === 0,
+    );
     recording.stop();
     let moves = 0;
     for (const [name, states] of recording.states) {
@@ -215,6 +245,7 @@ describe('placement of exclusive claims', () => {
   it('moves nothing when IPNode and Lease of a living agent are deleted (H5)', async () => {
     await begin();
     await world.control();
+    await allLive('a', 'b', 'c');
     await claim(9);
     await world.settled([3, 3, 3]);
     const mark = cluster.auditMark();
@@ -235,6 +266,7 @@ describe('placement of exclusive claims', () => {
   it('moves the claims of a dead agent whose IPNode and Lease are deleted (H6)', async () => {
     await begin();
     await world.control();
+    await allLive('a', 'b', 'c');
     await claim(9);
     await world.settled([3, 3, 3]);
     world.agent('a').isSilent = true;
@@ -298,6 +330,7 @@ describe('placement of exclusive claims', () => {
         kubeconfig: cluster.kubeconfig,
       });
     const plain = start();
+    await allLive('a', 'b');
     await claim(6);
     await world.settled([3, 3]);
     await world.join('c');
@@ -317,6 +350,7 @@ describe('placement of exclusive claims', () => {
   it('keeps a freed address while a node that lost it unheard may still announce it, also after a restart', async () => {
     await begin(['a', 'b', 'c'], exclusivePool('p', { addresses: ['10.0.0.1-10.0.0.2'] }));
     const first = await world.control({ services: true });
+    await allLive('a', 'b', 'c');
     const namespace = await cluster.namespace();
     const services = inNamespace(SERVICES, namespace);
     const claimOf = async (name: string) =>

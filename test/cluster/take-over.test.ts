@@ -49,7 +49,7 @@ spec:
 `;
 
 describe('a take-over from another balancer', function () {
-  this.timeout(300_000);
+  this.timeout(420_000);
   let world: TrafficLab;
   const others = new Map<number, Running>();
 
@@ -126,7 +126,7 @@ protocol bgp { local ${nodeAddress(index)} as ${masterAsn}; neighbor ${gatewayOf
   it('keeps the address and loses no probe', async () => {
     const routes = await RouteWatch.start(world.router);
     const prober = await Prober.start(world.client, {
-      ...{ address: VIP, port: 80, everyMs: 10, seconds: 240 },
+      ...{ address: VIP, port: 80, everyMs: 10, seconds: 300 },
     });
     const ingress = watchIngress();
     const fromMs = nowMs();
@@ -142,7 +142,8 @@ protocol bgp { local ${nodeAddress(index)} as ${masterAsn}; neighbor ${gatewayOf
     for (const index of NODES) {
       await others.get(index)?.stop();
       await world.startAgent(index);
-      const ours = { cluster: world.cluster, node: `n${index}` };
+      // how many routes there are is a number, and told once a minute
+      const ours = { cluster: world.cluster, node: `n${index}`, timeoutMs: 90_000 };
       await untilIpNode(ours, 'it announces one route', ({ status }) => status.routes === 1);
       await world.reachedBy(VIP, (hops) => hops === BOTH);
     }

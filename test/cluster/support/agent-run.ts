@@ -76,3 +76,13 @@ export async function untilIpNode(
   if (found === undefined) throw new Error('it was there');
   return found;
 }
+
+/** What a Service says of its nodes counts those that have told of a session. */
+export async function untilSessionUp(wait: IpNodeWait): Promise<void> {
+  await untilIpNode(
+    wait,
+    'it has joined and a session is up',
+    ({ status: { joined, sessions = [] } }) =>
+      joined?.open === true && sessions.some(({ state }) => state === 'Established'),
+  );
+}

@@ -7,6 +7,7 @@
 import type { Host } from '../../support/netns.ts';
 import { untilValue } from '../../support/poll.ts';
 import type { Running } from '../../support/process.ts';
+import { firstToRun } from '../support/first-to-run.ts';
 
 export type AddressChange = {
   readonly kind: 'added' | 'removed';
@@ -18,8 +19,6 @@ export type AddressChange = {
 export const LATE_STAMPS = 2;
 
 const MARKER = '203.0.113.254';
-const FIRST =
-  'chrt -f 50 true 2>/dev/null && exec chrt -f 50 ip -ts monitor address; exec ip -ts monitor address';
 let monitors = 0;
 
 export class AddressMonitor {
@@ -33,7 +32,8 @@ export class AddressMonitor {
   static async start(host: Host): Promise<AddressMonitor> {
     monitors += 1;
     const env = { TZ: 'UTC' };
-    const process = host.spawn(`addresses-${monitors}`, 'sh', ['-c', FIRST], { env });
+    const call = firstToRun('ip -ts monitor address');
+    const process = host.spawn(`addresses-${monitors}`, ...call, { env });
     const made = new AddressMonitor(process);
     await untilValue(
       'the monitor sees its marker',

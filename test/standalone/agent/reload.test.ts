@@ -90,7 +90,7 @@ describe('standalone: documents that change', function () {
 
   it('a removed claim drains for the wait of its pool: GRACEFUL_SHUTDOWN first, then the withdrawal', async () => {
     lab.write({
-      'base.yaml': [peer(), pool({ drain: { waitSeconds: 1 } })],
+      'base.yaml': [peer(), pool({ drain: { waitSeconds: 3 } })],
       'vip.yaml': [claim(VIP)],
     });
     lab.ready(true);

@@ -8,6 +8,7 @@ import { fromWallMs } from '../../../tools/probe/monotonic.ts';
 import type { Host } from '../../support/netns.ts';
 import { done, notYet, until } from '../../support/poll.ts';
 import type { Running } from '../../support/process.ts';
+import { firstToRun } from './first-to-run.ts';
 
 export type RouteEvent = {
   readonly atMs: number;
@@ -28,8 +29,8 @@ export class RouteWatch {
   /** Returns when a change made after the start has been seen. */
   static async start(host: Host): Promise<RouteWatch> {
     watches += 1;
-    const args = ['-ts', '-o', 'monitor', 'route', 'nexthop'];
-    const child = host.spawn(`routes-${watches}`, 'ip', args, { env: { TZ: 'UTC' } });
+    const call = firstToRun('ip -ts -o monitor route nexthop');
+    const child = host.spawn(`routes-${watches}`, ...call, { env: { TZ: 'UTC' } });
     const watch = new RouteWatch(child);
     await until(
       'ip monitor sees a marker',
