@@ -5,10 +5,10 @@
 
 import { existsSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { removeGroups } from './cgroups.ts';
-import { machineProcesses } from './machine.ts';
+import { isAlive, machineProcesses, startersOn } from './machine.ts';
 import { removeNetwork } from './network.ts';
 import { controlNamespace, hostInterface } from './plan.ts';
 
@@ -33,12 +33,18 @@ export async function stopCluster(name: string, say: (sentence: string) => void)
   const folder = clusterFolder(name);
   const machines = processesOf(name);
   if (machines.length > 0) say('switching the machines of the cluster off');
-  for (const pid of machines) kill(pid);
+  // one that was stopped together with its program would never take note of its end, and hold the machine
+  const starters = startersOn(machines);
+  for (const pid of starters) kill(pid);
   const started = performance.now();
-  // the kernel lets the first process of a machine go when all others are gone
-  while (processesOf(name).length > 0) {
+  for (;;) {
+    // again and again: a machine that was just being started has another first process by now
+    const first = processesOf(name);
+    for (const pid of first) kill(pid);
+    const left = [...first, ...starters.filter(isAlive)];
+    if (left.length === 0) break;
     if (performance.now() - started > GONE_WITHIN_MS)
-      throw new Error(`processes of ${folder} cannot be ended: ${processesOf(name).join(', ')}.`);
+      throw new Error(`processes of ${folder} cannot be ended: ${left.join(', ')}.`);
     await delay(POLL_MS);
   }
   await removeGroups(clusterGroup(name));
@@ -47,7 +53,7 @@ export async function stopCluster(name: string, say: (sentence: string) => void)
 }
 
 const processesOf = (name: string): readonly number[] =>
-  machineProcesses((folder) => folder.startsWith(`${clusterFolder(name)}/`));
+  machineProcesses((folder) => dirname(folder) === clusterFolder(name));
 
 function kill(pid: number): void {
   try {

@@ -13,11 +13,19 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { run } from '../../tools/kubernetes/run.ts';
+import {
+  enterMachine,
+  folderOfFirstProcess,
+  isStarterOn,
+  LAST_LINE,
+  startFirstProcess,
+} from './first-process.ts';
 
 export interface MachineOptions {
   readonly name: string;
@@ -51,11 +59,7 @@ export class Machine {
 
   /** The command line that runs something on this machine. */
   argv(command: string, args: readonly string[]): string[] {
-    return [...this.#enter, command, ...args];
-  }
-
-  get #enter(): readonly string[] {
-    return ['nsenter', '-t', String(this.pid), '--mount', '--pid', '--net', '--uts', '--'];
+    return [...enterMachine(this.pid), command, ...args];
   }
 
   /** Runs something to its end, stdout returned. */
@@ -111,9 +115,8 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, `${value}\n`);
   }
-  const unshare = ['unshare', '--mount', '--propagation', 'private', '--pid', '--uts', '--fork'];
-  const argv = [`--net=/run/netns/${netns}`, ...unshare, 'sh', '-c', script, pause, folder];
-  const init = new Daemon(`machine ${name}`, ['nsenter', ...argv], join(folder, 'machine.log'));
+  const argv = startFirstProcess({ netns, script, program: pause, folder });
+  const init = new Daemon(`machine ${name}`, argv, join(folder, 'machine.log'));
   const started = performance.now();
   for (;;) {
     init.check();
@@ -127,7 +130,6 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
 
 const sysctlFile = (folder: string, path: string): string => join(folder, 'sysctl', path);
 
-/** $0 is the program that stays, $1 the machine's folder, by which it is known. */
 export function machineScript({
   name,
   folder,
@@ -145,7 +147,7 @@ export function machineScript({
     ...Object.entries(OWN_FOLDERS).map(
       ([path, own]) => `mount --bind ${join(folder, own)} ${path}`,
     ),
-    'exec "$0" pause "$1"',
+    LAST_LINE,
   ].join('\n');
 }
 
@@ -156,10 +158,22 @@ function machineProcess(folder: string, pause: string): number | undefined {
   })[0];
 }
 
-/** The first processes of all machines whose folder is accepted, and what starts them: all have the folder as their last word. */
+/** The first processes of all machines whose folder is accepted, and what starts them: nobody else's, however it is called. */
 export function machineProcesses(accept: (folder: string) => boolean): readonly number[] {
-  return processes((argv) => accept(argv.at(-1) ?? ''));
+  return processes((argv) => accept(folderOfFirstProcess(argv) ?? '')).filter(isOurs);
 }
+
+/** What waits outside for the programs that it has started on these machines. */
+export function startersOn(machines: readonly number[]): readonly number[] {
+  return processes((argv) => machines.some((pid) => isStarterOn(pid, argv))).filter(isOurs);
+}
+
+function isOurs(pid: number): boolean {
+  return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid === process.getuid?.();
+}
+
+/** Whether it has not ended; a process that nobody has asked for its status yet has no words left. */
+export const isAlive = (pid: number): boolean => commandLine(String(pid)).length > 0;
 
 /** All processes of the machine that has this first one, as this machine numbers them. */
 export function processesOnMachine(first: number): readonly number[] {
