@@ -1,6 +1,7 @@
 /**
  * Herald's image for the nodes of the lab: the one of `make image`, from deploy/Dockerfile by a real Docker, as a file. It is kept in the cache under a
- * hash of what it is made of, so a lab that is brought up again waits for no Docker.
+ * hash of what it is made of, so a lab that is brought up again waits for no Docker. The Docker is one of our own: in the user's, `herald:VERSION` would
+ * change its meaning, and stay.
  */
 
 import { createHash } from 'node:crypto';
@@ -17,6 +18,7 @@ import { join } from 'node:path';
 import { buildImage } from '../../tools/image/build.ts';
 import { imageCache } from '../../tools/image/names.ts';
 import { withDocker } from '../docker/docker.ts';
+import { removeUnused, useArchive } from './kept-archives.ts';
 
 const root = join(import.meta.dirname, '../..');
 /** Small enough to be read each time. */
@@ -30,27 +32,32 @@ export function heraldImageName(): string {
   return `herald:${version}`;
 }
 
-/** The path of the image's archive, built when it is not there. */
-export async function heraldImage(say: (sentence: string) => void): Promise<string> {
+/** Where the archive is, or will be. */
+export function heraldImageFile(): string {
   if (!existsSync(join(root, 'dist/herald.mjs')))
     throw new Error('dist/herald.mjs is missing; run `make build` first.');
-  const file = join(imageCache(), `lab-herald-${hashOfParts()}.tar`);
-  if (existsSync(file)) return file;
+  return join(imageCache(), `lab-herald-${hashOfParts()}.tar`);
+}
+
+/** The path of the image's archive, built when it is not there. */
+export async function heraldImage(say: (sentence: string) => void): Promise<string> {
+  const file = heraldImageFile();
+  if (useArchive(file)) return file;
   mkdirSync(imageCache(), { recursive: true });
   say('building the image of Herald by Docker');
   const image = heraldImageName();
   const temporary = `${file}.${process.pid}`;
   try {
-    await withDocker({ say }, async (docker) => {
+    await withDocker({ own: true, say }, async (docker) => {
       await buildImage(docker, { image, say });
       await docker.run(['save', '--output', temporary, image]);
     });
-    // of what dist/ was before
-    for (const old of globSync(join(imageCache(), 'lab-herald-*.tar'))) rmSync(old);
     renameSync(temporary, file);
   } finally {
     rmSync(temporary, { force: true });
   }
+  // of what dist/ was before
+  removeUnused(imageCache(), 'lab-herald-*.tar*');
   return file;
 }
 

@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { run } from '../../tools/kubernetes/run.ts';
+import { withDocker } from '../docker/docker.ts';
 
 export interface Release {
   /** as `ctr images import` reads it */
@@ -41,9 +42,14 @@ async function build(commit: string, folder: string, say: (line: string) => void
   await run('git', ['-C', root, 'archive', '--output', archive, commit]);
   await run('tar', ['-x', '-f', archive, '-C', tree]);
   rmSync(archive);
-  const image = ['image', 'IMAGE=', `IMAGE_FILE=${join(folder, 'image.tar')}`];
-  // its own words to make, not those of the make that we may have been started by
-  await run('make', image, { cwd: tree, env: { MAKEFLAGS: '', MAKELEVEL: '' }, onLine: say });
+  const file = join(folder, 'image.tar');
+  const image = ['image', 'IMAGE=', 'IMAGE_TOOL=docker', 'IMAGE_ARCH=', `IMAGE_FILE=${file}`];
+  // in the user's own Docker an image of that name would change its meaning, and stay
+  await withDocker({ own: true, say }, async (docker) => {
+    // its own words to make, not those of the make that we may have been started by
+    const env = { ...docker.env, MAKEFLAGS: '', MAKELEVEL: '' };
+    await run('make', image, { cwd: tree, env, onLine: say });
+  });
   for (const big of ['node_modules', 'dist']) {
     rmSync(join(tree, big), { recursive: true, force: true });
   }

@@ -64,7 +64,11 @@ export async function startDocker(options: DockerOptions = {}): Promise<Docker> 
   if (missing.length > 0) throw new Error(`there is no Docker: ${missing.join(' ')}`);
   if (options.own !== true && answers()) return client({}, undefined);
   const say = options.say ?? (() => undefined);
-  say('no Docker daemon is running; starting one of our own');
+  say(
+    options.own === true
+      ? 'starting a Docker of our own'
+      : 'no Docker daemon is running; starting one of our own',
+  );
   try {
     return await startOwn('overlay2');
   } catch (cause) {
