@@ -69,6 +69,8 @@ const defaultFields = [
   'env',
 ];
 const nodeName = /^[a-z0-9][a-z0-9-]{0,30}$/;
+/** Of a network namespace. All others are one for the whole machine: set here, they would stay. No slash: two of them lead out of the folder. */
+const networkSetting = /^net(\.[\w-]+)+$/;
 /** As the kernel takes them, without what a path or a shell would mind. */
 const interfaceName = /^[A-Za-z0-9][\w.-]{0,14}$/;
 
@@ -126,7 +128,7 @@ function parseNode(node: Reader, defaults: Reader): TopologyNode {
     // containerlab's own default is privileged
     isPrivileged: node.optionalFlag('privileged') ?? defaults.optionalFlag('privileged') ?? true,
     addedCapabilities: node.texts('cap-add').map((each) => each.replace(/^CAP_/, '')),
-    sysctls: { ...defaults.textMap('sysctls'), ...node.textMap('sysctls') },
+    sysctls: { ...parseSysctls(defaults), ...parseSysctls(node) },
     environment: { ...defaults.textMap('env'), ...node.textMap('env') },
     binds: node.texts('binds').map((bind) => parseBind(node, bind)),
     ...(entrypoint === undefined ? {} : { entrypoint: splitWords(entrypoint) }),
@@ -144,6 +146,16 @@ function only(
   if (value !== undefined && known.includes(value)) return;
   const is = value === undefined ? 'is not set' : `is ${value}`;
   node.refuse(field, `${is}; network namespaces can be ${known.join(' or ')} only`);
+}
+
+function parseSysctls(of: Reader): Record<string, string> {
+  const settings = of.textMap('sysctls');
+  const foreign = Object.keys(settings).find((key) => !networkSetting.test(key));
+  if (foreign === undefined) return settings;
+  return of.refuse(
+    'sysctls',
+    `${foreign} is not a setting of a network namespace (net.…), and would be set on this machine`,
+  );
 }
 
 function parseBind(node: Reader, text: string): Bind {

@@ -180,6 +180,26 @@ describe('the topology file, as the runner reads it', () => {
       changed('{net.ipv4.ip_forward: 1}', '{net.ipv4.ip_forward: [1]}'),
       /sysctls\.net\.ipv4\.ip_forward: must be text or a number/,
     ],
+    [
+      'a setting of the whole machine',
+      changed('{net.ipv4.ip_forward: 1}', '{kernel.panic: 1}'),
+      /^topology\.nodes\.a\.sysctls: kernel\.panic is not a setting of a network namespace/,
+    ],
+    [
+      'a setting of the whole machine by a detour',
+      changed('{net.ipv4.ip_forward: 1}', '{net/../kernel/panic: 1}'),
+      /^topology\.nodes\.a\.sysctls: net\/\.\.\/kernel/,
+    ],
+    [
+      'a setting of the whole machine by two slashes, which stand for dots',
+      changed('{net.ipv4.ip_forward: 1}', '{net.//.kernel.panic: 1}'),
+      /^topology\.nodes\.a\.sysctls: net\.\/\//,
+    ],
+    [
+      'a setting of the whole machine for all nodes',
+      changed('    kind: linux', '    kind: linux\n    sysctls: {vm.swappiness: 1}'),
+      /^topology\.defaults\.sysctls: vm\.swappiness is not/,
+    ],
     ['text for a flag', changed('privileged: false', 'privileged: maybe'), /must be true or false/],
     ['no image', changed('      image: herald:1\n', ''), /^topology\.nodes\.c\.image: is needed/],
     ['a Go template', changed('name: two', 'name: {{ .x }}'), /^line 1: Go templates/],
