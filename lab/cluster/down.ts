@@ -7,7 +7,8 @@ import { existsSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { removeGroups } from './cgroups.ts';
+import { removeGroups, takeBack } from './cgroups.ts';
+import { readChanged } from './changed-controllers.ts';
 import { isAlive, machineProcesses, startersOn } from './machine.ts';
 import { removeNetwork } from './network.ts';
 import { controlNamespace, hostInterface } from './plan.ts';
@@ -48,6 +49,7 @@ export async function stopCluster(name: string, say: (sentence: string) => void)
     await delay(POLL_MS);
   }
   await removeGroups(clusterGroup(name));
+  takeBack(readChanged(folder));
   await removeNetwork(controlNamespace(name), hostInterface(name));
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 }

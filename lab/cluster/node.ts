@@ -7,6 +7,7 @@ import { certificateOf, writeKubeconfig } from '../../tools/cluster/kubeconfig.t
 import type { KeyPair, Pki } from '../../tools/cluster/pki.ts';
 import type { ProgramName } from '../../tools/kubernetes/version.ts';
 import { makeGroups } from './cgroups.ts';
+import { noteChanged } from './changed-controllers.ts';
 import {
   containerdConfig,
   KUBELET_SYSCTLS,
@@ -82,7 +83,7 @@ export interface BootedNode {
 
 /** The machine with a containerd that answers. */
 export async function bootNode(context: ClusterContext, node: NodePlan): Promise<BootedNode> {
-  makeGroups(clusterGroup(context.plan.name, node.name));
+  noteChanged(context.folder, makeGroups(clusterGroup(context.plan.name, node.name)));
   const machine = await startMachine({
     name: node.name,
     netns: node.netns,

@@ -1,10 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type ArchiveFile, imageArchive, tar } from '../../lab/cluster/archive.ts';
-import { hierarchies, makeGroups, removeGroups } from '../../lab/cluster/cgroups.ts';
 
 const text = (value: string) => ({ content: Buffer.from(value) });
 
@@ -56,24 +55,5 @@ describe('an image without Docker', () => {
     const files = new Map<string, ArchiveFile>([[`a/${'b'.repeat(100)}`, text('')]]);
     expect(() => tar(files)).to.throw('100 bytes at most');
     expect(() => tar(new Map([['/etc/passwd', text('')]]))).to.throw('no / in front');
-  });
-});
-
-describe('control groups of the lab cluster', () => {
-  it('are looked for in every hierarchy of version 1, or in the one of version 2', async () => {
-    const root = mkdtempSync(join(tmpdir(), 'herald-groups-'));
-    try {
-      for (const name of ['cpu/lab/n1/pod', 'memory/lab'])
-        mkdirSync(join(root, name), { recursive: true });
-      expect(hierarchies(root)).to.have.members([join(root, 'cpu'), join(root, 'memory')]);
-      await removeGroups('/lab', root);
-      expect(execFileSync('find', [root, '-name', 'lab'], { encoding: 'utf8' })).to.equal('');
-      writeFileSync(join(root, 'cgroup.controllers'), 'cpu memory\n');
-      expect(hierarchies(root)).to.deep.equal([root]);
-      makeGroups('/lab', root);
-      expect(readFileSync(join(root, 'cgroup.subtree_control'), 'utf8')).to.equal('+cpu +memory');
-    } finally {
-      rmSync(root, { recursive: true, force: true });
-    }
   });
 });

@@ -261,7 +261,10 @@ function machineNow(): ReadonlyMap<string, string> {
     const file = `/proc/sys/${name}`;
     return [name, existsSync(file) ? readFileSync(file, 'utf8').trim() : ''];
   });
-  return new Map([...places, ...settings]);
+  const controllers = globSync('/sys/fs/cgroup/{*/,}cgroup.subtree_control').map(
+    (file): [string, string] => [file, readFileSync(file, 'utf8').trim()],
+  );
+  return new Map([...places, ...settings, ...controllers]);
 }
 
 /** Starts it as a person does, and ends that while nodes are being started; its exit status, -1 by a signal. */
