@@ -3,20 +3,18 @@
  * first, since their processes hold everything else.
  */
 
-import { existsSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { removeGroups, takeBack } from './cgroups.ts';
 import { readChanged } from './changed-controllers.ts';
+import { clusterFolder, hasFolder } from './folder.ts';
 import { isAlive, machineProcesses, startersOn } from './machine.ts';
 import { removeNetwork } from './network.ts';
 import { controlNamespace, hostInterface } from './plan.ts';
 
 const GONE_WITHIN_MS = 20_000;
 const POLL_MS = 50;
-
-export const clusterFolder = (name: string): string => join(tmpdir(), `herald-lab-${name}`);
 
 /** The control group of a cluster, or of one of its nodes. */
 export const clusterGroup = (name: string, node = ''): string =>
@@ -27,7 +25,7 @@ export const isRunning = (name: string): boolean => processesOf(name).length > 0
 
 /** Whether something of it is there. */
 export function isThere(name: string): boolean {
-  return existsSync(clusterFolder(name)) || isRunning(name);
+  return hasFolder(name) || isRunning(name);
 }
 
 export async function stopCluster(name: string, say: (sentence: string) => void): Promise<void> {
@@ -49,9 +47,9 @@ export async function stopCluster(name: string, say: (sentence: string) => void)
     await delay(POLL_MS);
   }
   await removeGroups(clusterGroup(name));
-  takeBack(readChanged(folder));
+  if (hasFolder(name)) takeBack(readChanged(folder));
   await removeNetwork(controlNamespace(name), hostInterface(name));
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  if (hasFolder(name)) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 }
 
 const processesOf = (name: string): readonly number[] =>

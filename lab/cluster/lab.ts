@@ -14,7 +14,8 @@ import { readTopology } from '../runner/read.ts';
 import { readState } from '../runner/state.ts';
 import { bringUp, type RunningLab } from '../runner/up.ts';
 import { Kubectl } from './api.ts';
-import { clusterFolder, isRunning, isThere, stopCluster } from './down.ts';
+import { isRunning, isThere, stopCluster } from './down.ts';
+import { clusterFolder, hasFolder, refuseForeignFolder } from './folder.ts';
 import { heraldImage } from './herald-image.ts';
 import { clusterPlaces } from './places.ts';
 import { podImages, podProgram } from './pod-program.ts';
@@ -67,6 +68,7 @@ export async function bringUpLab(
   const missing = whyNoCluster();
   if (missing.length > 0) throw new Error(`there can be no cluster: ${missing.join(' ')}`);
   if (isRunning(name)) throw new Error(`the lab ${name} is up, or on its way; take it down first.`);
+  refuseForeignFolder(name);
   // files of a lab that went with the power of this machine
   if (isThere(name) && readState(name) === undefined) await takeDownLab(name, say);
   const parts = { name, say, ...(signal === undefined ? {} : { signal }) };
@@ -109,7 +111,7 @@ export async function installHerald(
 export async function kubectlOf(name: string, say: Say): Promise<Kubectl | undefined> {
   const folder = clusterFolder(name);
   const kubeconfig = join(folder, 'admin.kubeconfig');
-  if (!existsSync(kubeconfig) || !isRunning(name)) return undefined;
+  if (!hasFolder(name) || !existsSync(kubeconfig) || !isRunning(name)) return undefined;
   const program = (await kubernetesPrograms(['kubectl'], say)).get('kubectl') ?? 'kubectl';
   return new Kubectl(program, kubeconfig, folder);
 }

@@ -11,7 +11,8 @@ import { kubernetesPrograms } from '../../tools/kubernetes/assets.ts';
 import { run } from '../../tools/kubernetes/run.ts';
 import { programNames } from '../../tools/kubernetes/version.ts';
 import { removeGroups } from './cgroups.ts';
-import { clusterFolder, clusterGroup } from './down.ts';
+import { clusterGroup } from './down.ts';
+import { clusterFolder, hasFolder } from './folder.ts';
 import { Machine, machineProcesses, processesOnMachine } from './machine.ts';
 import { bootNode, importImage, startKubelet } from './node.ts';
 import type { ClusterPlan, NodePlan } from './plan.ts';
@@ -38,7 +39,8 @@ export class Machines {
     this.#name = name;
     this.#folder = clusterFolder(name);
     const file = join(this.#folder, PLAN_FILE);
-    if (!existsSync(file)) throw new Error(`no lab ${name} with a cluster is up.`);
+    if (!hasFolder(name) || !existsSync(file))
+      throw new Error(`no lab ${name} with a cluster is up.`);
     this.plan = JSON.parse(readFileSync(file, 'utf8'));
   }
 

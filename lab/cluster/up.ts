@@ -17,7 +17,7 @@ import {
   etcdArgs,
   schedulerArgs,
 } from './control-plane.ts';
-import { clusterFolder } from './down.ts';
+import { makeFolder } from './folder.ts';
 import { type Daemon, type Machine, startMachine } from './machine.ts';
 import { hostRoutes, makeNetwork } from './network.ts';
 import {
@@ -58,8 +58,8 @@ export async function startCluster(options: ClusterOptions): Promise<RunningClus
   const { name, say, images, signal } = options;
   const programs = await kubernetesPrograms(programNames, say);
   const pause = await podProgram(say);
-  const folder = clusterFolder(name);
-  mkdirSync(join(folder, 'pki'), { recursive: true, mode: 0o700 });
+  const folder = makeFolder(name);
+  mkdirSync(join(folder, 'pki'), { mode: 0o700 });
   const plan = planCluster(name, options.nodes, await hostRoutes());
   writeFileSync(join(folder, PLAN_FILE), JSON.stringify(plan));
   await makeNetwork(plan, folder);
