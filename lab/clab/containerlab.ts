@@ -65,6 +65,9 @@ export interface LabOptions {
   readonly name: string;
 }
 
+const containerlabMs = 300_000;
+const execMs = 120_000;
+
 export class ContainerlabLab {
   readonly #options: LabOptions;
   readonly #folder = mkdtempSync(join(tmpdir(), `${folderPrefix}${process.pid}-`));
@@ -95,7 +98,8 @@ export class ContainerlabLab {
 
   /** Runs a program in a node and returns what it prints. */
   exec(node: string, command: readonly string[]): Promise<string> {
-    return this.#options.docker.run(['exec', this.#nameOf(node), ...command]);
+    const words = ['exec', this.#nameOf(node), ...command];
+    return this.#options.docker.run(words, { timeoutMs: execMs });
   }
 
   /** What Docker says about every container of the lab. */
@@ -122,6 +126,7 @@ export class ContainerlabLab {
         NO_COLOR: '1',
       },
       onLine: (line) => said.push(line),
+      timeoutMs: containerlabMs,
     });
     await this.#running;
     return said.join('\n');

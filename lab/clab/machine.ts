@@ -16,6 +16,7 @@ const settings = [
   'net/ipv4/conf/all/rp_filter',
   'net/ipv4/conf/default/rp_filter',
 ];
+const nftMs = 30_000;
 /** Namespaces and interfaces of other tests and labs of ours, which may come and go at the same time. */
 const foreign = /^(hd-|hl-|lab\.)/;
 
@@ -29,7 +30,7 @@ export async function lookAtMachine(docker: Docker): Promise<Machine> {
     ['network', await lines('network', 'ls', '--format', '{{.Name}}')],
     ['volume', await lines('volume', 'ls', '--quiet')],
     ['mount', mountsBelow(root)],
-    ['firewall', (await run('nft', ['list', 'ruleset'])).split('\n')],
+    ['firewall', (await run('nft', ['list', 'ruleset'], { timeoutMs: nftMs })).split('\n')],
     ['file', globSync(['/etc/ssh/ssh_config.d/*', '/tmp/herald-clab-*', '/run/lock/clab-*'])],
     ['/etc/hosts', textOf('/etc/hosts').split('\n')],
     ['setting', settings.map((name) => `${name}=${textOf(`/proc/sys/${name}`).trim()}`)],

@@ -31,6 +31,7 @@ import {
 } from './version.ts';
 
 const progressMs = 15_000;
+const versionMs = 30_000;
 /** It wants Go 1.26; an older one fetches that by itself, and checks it, when it is allowed to. */
 const goEnvironment = {
   GOTOOLCHAIN: 'auto',
@@ -89,7 +90,9 @@ function isExecutable(path: string): boolean {
 
 async function versionOf(path: string): Promise<string | undefined> {
   try {
-    return /version: (\d+\.\d+\.\d+)/.exec(await run(path, ['version']))?.[1];
+    return /version: (\d+\.\d+\.\d+)/.exec(
+      await run(path, ['version'], { timeoutMs: versionMs }),
+    )?.[1];
   } catch {
     return undefined;
   }

@@ -10,6 +10,9 @@ import type { Daemon } from './machine.ts';
 const POLL_MS = 100;
 const READY_MS = 90_000;
 const ANSWER_MS = 2_000;
+/** Longer than any roll-out is waited for: a request may be the watch of one. */
+const REQUEST_SECONDS = 150;
+const KUBECTL_MS = 180_000;
 
 export interface ApiAccess {
   readonly url: string;
@@ -46,6 +49,13 @@ function isReady({ url, caFile, client }: ApiAccess): Promise<boolean> {
   });
 }
 
+/** Behind all that is kubectl's own: what follows `--` is another program's. */
+export function bounded(args: readonly string[]): readonly string[] {
+  const others = args.indexOf('--');
+  const end = others < 0 ? args.length : others;
+  return args.toSpliced(end, 0, `--request-timeout=${REQUEST_SECONDS}s`);
+}
+
 /** kubectl with the cluster's own kubeconfig, its stdout returned. */
 export class Kubectl {
   readonly kubeconfig: string;
@@ -69,7 +79,7 @@ export class Kubectl {
 
   #run(args: readonly string[], options: { readonly signal?: AbortSignal } = {}): Promise<string> {
     const env = { KUBECONFIG: this.kubeconfig, KUBECACHEDIR: `${this.#folder}/kubectl` };
-    return run(this.program, args, { env, ...options });
+    return run(this.program, bounded(args), { env, timeoutMs: KUBECTL_MS, ...options });
   }
 
   async json(...args: readonly string[]): Promise<unknown> {

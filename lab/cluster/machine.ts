@@ -39,6 +39,7 @@ export interface MachineOptions {
 }
 
 const START_MS = 10_000;
+const RUN_MS = 60_000;
 const POLL_MS = 20;
 const OWN_FOLDERS: Readonly<Record<string, string>> = {
   '/var/lib': 'disk/lib',
@@ -63,9 +64,9 @@ export class Machine {
   }
 
   /** Runs something to its end, stdout returned. */
-  async run(command: string, args: readonly string[]): Promise<string> {
+  async run(command: string, args: readonly string[], timeoutMs = RUN_MS): Promise<string> {
     const [first = '', ...rest] = this.argv(command, args);
-    return await run(first, rest);
+    return await run(first, rest, { timeoutMs });
   }
 
   /** A program that stays, also when this process ends; its output goes to NAME.log. */

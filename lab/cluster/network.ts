@@ -14,6 +14,7 @@ import {
 } from './plan.ts';
 
 const GONE_WITHIN_MS = 10_000;
+const COMMAND_MS = 30_000;
 const POLL_MS = 50;
 
 /** A node passes packets on between pods and both networks. */
@@ -28,12 +29,12 @@ const SETTINGS = [
 ];
 
 export async function hostRoutes(): Promise<string> {
-  return await run('ip', ['route', 'show', 'table', 'all']);
+  return await ip('route', 'show', 'table', 'all');
 }
 
 export async function makeNetwork(plan: ClusterPlan, folder: string): Promise<void> {
   const { netns, hostInterface, nodes } = plan;
-  await run('ip', ['netns', 'add', netns]);
+  await ip('netns', 'add', netns);
   await configure(netns, ['sysctl', '-q', '-w', ...SETTINGS]);
   await batch(join(folder, 'bridge.ip'), netns, [
     `link add ${MANAGEMENT_INTERFACE} type bridge`,
@@ -47,11 +48,8 @@ export async function makeNetwork(plan: ClusterPlan, folder: string): Promise<vo
     ),
     ...serverNetworkLines(plan),
   ]);
-  await run('ip', [
-    ...['address', 'add', `${plan.host}/${MANAGEMENT_LENGTH.ipv4}`],
-    ...['dev', hostInterface],
-  ]);
-  await run('ip', ['link', 'set', hostInterface, 'up']);
+  await ip('address', 'add', `${plan.host}/${MANAGEMENT_LENGTH.ipv4}`, 'dev', hostInterface);
+  await ip('link', 'set', hostInterface, 'up');
   for (const node of nodes) {
     await configure(node.netns, ['sysctl', '-q', '-w', ...SETTINGS]);
     await batch(join(folder, `${node.name}.ip`), node.netns, nodeNetworkLines(plan, node));
@@ -61,8 +59,8 @@ export async function makeNetwork(plan: ClusterPlan, folder: string): Promise<vo
 /** By name, so that it works after a start that was broken off as well. */
 export async function removeNetwork(netns: string, hostInterface: string): Promise<void> {
   if (existsSync(`/sys/class/net/${hostInterface}`))
-    spawnSync('ip', ['link', 'delete', hostInterface], { stdio: 'ignore' });
-  if (existsSync(`/run/netns/${netns}`)) await run('ip', ['netns', 'delete', netns]);
+    spawnSync('ip', ['link', 'delete', hostInterface], { stdio: 'ignore', timeout: COMMAND_MS });
+  if (existsSync(`/run/netns/${netns}`)) await ip('netns', 'delete', netns);
   const started = performance.now();
   while (existsSync(`/sys/class/net/${hostInterface}`)) {
     if (performance.now() - started > GONE_WITHIN_MS)
@@ -71,10 +69,13 @@ export async function removeNetwork(netns: string, hostInterface: string): Promi
   }
 }
 
+const ip = (...args: readonly string[]): Promise<string> =>
+  run('ip', args, { timeoutMs: COMMAND_MS });
+
 const configure = (netns: string, argv: readonly string[]): Promise<string> =>
-  run('nsenter', [`--net=/run/netns/${netns}`, ...argv]);
+  run('nsenter', [`--net=/run/netns/${netns}`, ...argv], { timeoutMs: COMMAND_MS });
 
 async function batch(file: string, netns: string, lines: readonly string[]): Promise<void> {
   writeFileSync(file, `${lines.join('\n')}\n`);
-  await run('ip', ['-netns', netns, '-batch', file]);
+  await ip('-netns', netns, '-batch', file);
 }

@@ -33,6 +33,8 @@ export interface ClusterContext {
 
 const POLL_MS = 250;
 const CONTAINERD_MS = 30_000;
+/** Some 200 MB, on three nodes at the same time, on a machine that is busy with their start. */
+const IMPORT_MS = 300_000;
 
 export function programOf({ programs }: ClusterContext, name: ProgramName): string {
   const path = programs.get(name);
@@ -115,7 +117,7 @@ export function startKubelet(
 
 /** Into the containerd that kubelet asks. */
 export async function importImage(machine: Machine, file: string): Promise<void> {
-  await machine.run('ctr', ['--namespace', 'k8s.io', 'images', 'import', file]);
+  await machine.run('ctr', ['--namespace', 'k8s.io', 'images', 'import', file], IMPORT_MS);
 }
 
 async function answers(machine: Machine, daemon: Daemon): Promise<void> {
@@ -123,7 +125,8 @@ async function answers(machine: Machine, daemon: Daemon): Promise<void> {
   for (;;) {
     daemon.check();
     try {
-      await machine.run('ctr', ['--namespace', 'k8s.io', 'images', 'list', '--quiet']);
+      const list = ['--namespace', 'k8s.io', 'images', 'list', '--quiet'];
+      await machine.run('ctr', list, CONTAINERD_MS);
       return;
     } catch (error) {
       if (performance.now() - started > CONTAINERD_MS) throw error;

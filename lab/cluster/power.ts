@@ -20,6 +20,7 @@ import { podProgram } from './pod-program.ts';
 import { CONTROL_PLANE, PLAN_FILE } from './up.ts';
 
 const OFF_WITHIN_MS = 20_000;
+const NFT_MS = 30_000;
 const POLL_MS = 20;
 const SILENCE = [
   'add table inet no-power',
@@ -91,7 +92,8 @@ export class Machines {
   }
 
   async #nft(node: string, rules: string): Promise<void> {
-    await run('nsenter', [`--net=/run/netns/${this.#node(node).netns}`, 'nft', rules]);
+    const enter = `--net=/run/netns/${this.#node(node).netns}`;
+    await run('nsenter', [enter, 'nft', rules], { timeoutMs: NFT_MS });
   }
 
   #node(name: string): NodePlan {

@@ -16,6 +16,9 @@ export interface Release {
 }
 
 const root = join(import.meta.dirname, '../..');
+const GIT_MS = 120_000;
+/** Packages are fetched, and everything is built. */
+const MAKE_MS = 1_800_000;
 
 export async function release(version: string, say: (line: string) => void): Promise<Release> {
   const commit = await commitOf(version);
@@ -39,8 +42,10 @@ async function build(commit: string, folder: string, say: (line: string) => void
   const tree = join(folder, 'tree');
   const archive = join(folder, 'tree.tar');
   mkdirSync(tree);
-  await run('git', ['-C', root, 'archive', '--output', archive, commit]);
-  await run('tar', ['-x', '-f', archive, '-C', tree]);
+  await run('git', ['-C', root, 'archive', '--output', archive, commit], {
+    timeoutMs: GIT_MS,
+  });
+  await run('tar', ['-x', '-f', archive, '-C', tree], { timeoutMs: GIT_MS });
   rmSync(archive);
   const file = join(folder, 'image.tar');
   const image = ['image', 'IMAGE=', 'IMAGE_TOOL=docker', 'IMAGE_ARCH=', `IMAGE_FILE=${file}`];
@@ -48,7 +53,7 @@ async function build(commit: string, folder: string, say: (line: string) => void
   await withDocker({ own: true, say }, async (docker) => {
     // its own words to make, not those of the make that we may have been started by
     const env = { ...docker.env, MAKEFLAGS: '', MAKELEVEL: '' };
-    await run('make', image, { cwd: tree, env, onLine: say });
+    await run('make', image, { cwd: tree, env, onLine: say, timeoutMs: MAKE_MS });
   });
   for (const big of ['node_modules', 'dist']) {
     rmSync(join(tree, big), { recursive: true, force: true });
@@ -57,9 +62,10 @@ async function build(commit: string, folder: string, say: (line: string) => void
 
 async function commitOf(version: string): Promise<string> {
   const args = ['-C', root, 'rev-parse', '--verify', '--quiet', `v${version}^{commit}`];
-  const tagged = await run('git', args).catch(() => '');
+  const tagged = await run('git', args, { timeoutMs: GIT_MS }).catch(() => '');
   if (tagged !== '') return tagged.trim();
-  const log = await run('git', ['-C', root, 'log', '--format=%H %s']).catch(() => '');
+  const history = ['-C', root, 'log', '--format=%H %s'];
+  const log = await run('git', history, { timeoutMs: GIT_MS }).catch(() => '');
   const commit = releaseCommit(log, version);
   if (commit !== undefined) return commit;
   throw new Error(

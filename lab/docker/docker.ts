@@ -24,6 +24,8 @@ import { dockerdArgs, type StorageDriver, whyItFailed } from './dockerd.ts';
 const startMs = 60_000;
 /** containers are removed, then the daemon ends; more means that something hangs */
 const stopMs = 60_000;
+/** The longest thing that it does is to copy an image of 200 MB, with vfs once for each layer, on a busy machine. */
+const commandMs = 600_000;
 const pollMs = 100;
 
 export interface DockerOptions {
@@ -37,7 +39,7 @@ export interface Docker {
   readonly isOwn: boolean;
   /** what a program needs in its environment to reach it; empty for the daemon that runs already */
   readonly env: Readonly<Record<string, string>>;
-  /** the docker client, its stdout returned; a status other than 0 throws what it said */
+  /** the docker client, its stdout returned; a status other than 0 throws what it said; ten minutes at most, unless said otherwise */
   run(args: readonly string[], options?: RunOptions): Promise<string>;
   stop(): Promise<void>;
 }
@@ -100,7 +102,7 @@ function client(env: Readonly<Record<string, string>>, keeper: Keeper | undefine
     isOwn: keeper !== undefined,
     env,
     run: (args, options = {}) =>
-      run('docker', args, { ...options, env: { ...env, ...options.env } }),
+      run('docker', args, { timeoutMs: commandMs, ...options, env: { ...env, ...options.env } }),
     stop: async () => keeper?.stop(),
   };
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { bounded } from '../../lab/cluster/api.ts';
 import {
   containerdConfig,
   KUBELET_SYSCTLS,
@@ -89,6 +90,13 @@ describe('what the programs of the lab cluster are told', () => {
     expect(args.find((each) => each.startsWith('--flex-volume'))).to.match(/=\/var\/lib\//);
     expect(args).to.include('--service-account-private-key-file=/pki/sa.key');
     expect(etcdArgs('/var/lib/etcd')).to.include('--unsafe-no-fsync');
+  });
+
+  it('kubectl waits for no answer longer than for a roll-out, whatever it runs in a pod', () => {
+    expect(bounded(['get', 'nodes'])).to.deep.equal(['get', 'nodes', '--request-timeout=150s']);
+    expect(bounded(['exec', 'pod', '--', 'ls', '-l'])).to.deep.equal([
+      ...['exec', 'pod', '--request-timeout=150s', '--', 'ls', '-l'],
+    ]);
   });
 
   it('a machine has its own /run, /var/lib and /var/log, and kernel settings that a kubelet need not change', () => {

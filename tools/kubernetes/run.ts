@@ -9,6 +9,8 @@ export interface RunOptions {
   readonly onLine?: (line: string) => void;
   /** ends it, and the answer is an error */
   readonly signal?: AbortSignal;
+  /** it is killed then, and the answer is an error; without it, it may take for ever */
+  readonly timeoutMs?: number;
 }
 
 const keptLines = 20;
@@ -40,8 +42,25 @@ export function run(
         if (last.length > keptLines) last.shift();
       }
     });
-    child.on('error', (cause) => reject(new Error(`cannot run ${command}`, { cause })));
+    const timer =
+      options.timeoutMs === undefined ? undefined : setTimeout(giveUp, options.timeoutMs);
+    function giveUp(): void {
+      child.kill('SIGKILL');
+      // what it has started may live on with its ends of these
+      child.stdout.destroy();
+      child.stderr.destroy();
+      const seconds = (options.timeoutMs ?? 0) / 1000;
+      const said = last.length === 0 ? '' : ` It said: ${last.join('\n')}`;
+      reject(
+        new Error(`${command} ${args.join(' ')}: not done after ${seconds} s, and killed.${said}`),
+      );
+    }
+    child.on('error', (cause) => {
+      clearTimeout(timer);
+      reject(new Error(`cannot run ${command}`, { cause }));
+    });
     child.on('close', (status) => {
+      clearTimeout(timer);
       if (status === 0) resolve(stdout);
       else reject(new Error(`${command} ${args[0] ?? ''}: exit ${status}: ${last.join('\n')}`));
     });
