@@ -14,10 +14,12 @@ import { readTopology } from '../runner/read.ts';
 import { readState } from '../runner/state.ts';
 import { bringUp, type RunningLab } from '../runner/up.ts';
 import { Kubectl } from './api.ts';
-import { isRunning, isThere, stopCluster } from './down.ts';
+import { hierarchies } from './cgroups.ts';
+import { clusterGroup, isRunning, isThere, stopCluster } from './down.ts';
 import { clusterFolder, hasFolder, refuseForeignFolder } from './folder.ts';
 import { heraldImage } from './herald-image.ts';
 import { clusterPlaces } from './places.ts';
+import { hostInterface } from './plan.ts';
 import { podImages, podProgram } from './pod-program.ts';
 import { startCluster } from './up.ts';
 
@@ -128,10 +130,14 @@ export function leftOvers(name: string): readonly string[] {
   const folder = clusterFolder(name);
   const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
     .split('\n')
-    .filter((line) => line.includes(folder));
+    .filter((line) => line.includes(`${folder}/`));
+  const wire = `/sys/class/net/${hostInterface(name)}`;
+  const groups = hierarchies().map((each) => join(each, clusterGroup(name)));
   return [
     ...(isThere(name) ? [`the folder ${folder} or a process of it`] : []),
     ...namespacesOf(name).map((each) => `namespace ${each}`),
+    ...(existsSync(wire) ? [`interface ${wire}`] : []),
+    ...groups.filter((each) => existsSync(each)).map((each) => `control group ${each}`),
     ...mounts.map((each) => `mount ${each}`),
   ];
 }

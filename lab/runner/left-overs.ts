@@ -1,4 +1,7 @@
-/** What of a lab is still on this machine: the answer after `down` should be nothing, and is looked for, not believed. */
+/**
+ * What of a lab is still on this machine: the answer after `down` should be nothing, and is looked for, not believed. Links begin and end in the lab's
+ * namespaces and go with them, and the runner makes no control groups: neither can be left without one of these.
+ */
 
 import { existsSync, globSync, readFileSync, readlinkSync } from 'node:fs';
 import { namespacePath, namespacePrefix } from './plan.ts';
@@ -11,8 +14,6 @@ export const labMark = 'LAB_OF_HERALD';
 export function leftOvers(lab: string): string[] {
   return [
     ...globSync(namespacePath(`${namespacePrefix(lab)}*`)).map((path) => `namespace ${path}`),
-    ...globSync(`/sys/class/net/${namespacePrefix(lab)}*`).map((path) => `interface ${path}`),
-    ...globSync(`/sys/fs/cgroup/**/${namespacePrefix(lab)}*`).map((path) => `cgroup ${path}`),
     ...mountsOf(lab).map((mount) => `mount ${mount}`),
     ...processesOf(lab).map((pid) => `process ${pid} (${commandOf(pid)})`),
     ...(existsSync(stateFolder(lab)) ? [`folder ${stateFolder(lab)}`] : []),
