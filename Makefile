@@ -89,8 +89,7 @@ lab-cluster: setup build ## the same network with a real Kubernetes on its nodes
 
 .PHONY: lab-down
 lab-down: setup ## ends what make lab and make lab-cluster left running; nothing stays
-	@$(NODE) lab/cluster/main.ts down
-	@lab/runner/lab down
+	@status=0; $(NODE) lab/cluster/main.ts down || status=1; lab/runner/lab down || status=1; exit $$status
 
 .PHONY: scenario
 scenario: setup build ## one story on the lab's cluster: NAME=first-service (without NAME: which there are)
@@ -98,8 +97,8 @@ scenario: setup build ## one story on the lab's cluster: NAME=first-service (wit
 
 .PHONY: e2e
 e2e: setup build ## all stories on the lab's cluster, and the topology in a real containerlab (wants root; SAVE=1 keeps the table in docs/e2e.md)
-	@$(NODE) lab/scenarios/run.ts $(if $(SAVE),--save)
-	@$(MAKE) --no-print-directory clab-test
+	@status=0; $(NODE) lab/scenarios/run.ts $(if $(SAVE),--save) || status=1; \
+		$(MAKE) --no-print-directory clab-test || status=1; exit $$status
 
 .PHONY: clab-test
 clab-test: setup build ## the topology deployed and destroyed by a real containerlab, which is built if it is not there (wants root)

@@ -12,6 +12,7 @@ import { namespacesOf, tearDown } from '../runner/down.ts';
 import { namespacePrefix } from '../runner/plan.ts';
 import { readTopology } from '../runner/read.ts';
 import { readState } from '../runner/state.ts';
+import { undoAndThrow } from '../runner/undo.ts';
 import { bringUp, type RunningLab } from '../runner/up.ts';
 import { Kubectl } from './api.ts';
 import { hierarchies } from './cgroups.ts';
@@ -92,8 +93,7 @@ export async function bringUpLab(
     return { name, folder: context.folder, kubectl, network };
   } catch (error) {
     say('taking away what was there so far');
-    await takeDownLab(name, () => undefined);
-    throw error;
+    return undoAndThrow(error, () => takeDownLab(name, () => undefined));
   }
 }
 

@@ -30,17 +30,18 @@ async function main(args: readonly string[]): Promise<number> {
     options: { name: { type: 'string', default: LAB_NAME }, help: { type: 'boolean' } },
   });
   const [command = ''] = positionals;
+  const { name } = values;
   if (values.help === true) {
     process.stdout.write(HELP);
     return 0;
   }
   switch (command) {
     case 'up':
-      return await up(values.name);
+      return await up(name);
     case 'down':
-      return await down(values.name);
+      return await down(name);
     case 'status':
-      return await status(values.name);
+      return await status(name);
     default:
       process.stderr.write(HELP);
       return 2;
@@ -63,9 +64,9 @@ async function up(name: string): Promise<number> {
   return 0;
 }
 
-/** Ctrl-C in the middle of a start; what was there by then is gone. */
+/** Ctrl-C in the middle of a start. */
 class BrokenOff extends Error {
-  override readonly message = 'broken off, and everything is taken away again';
+  override readonly message = 'broken off';
 }
 
 async function down(name: string): Promise<number> {
@@ -104,10 +105,11 @@ Logs of the cluster are in ${dirname(kubectl.kubeconfig)}. \`make lab-down\` tak
 `);
 }
 
-/** A program that was ended by the signal says so with an error of its own. */
-const isBrokenOff = (error: unknown): boolean =>
-  error instanceof BrokenOff ||
-  (error instanceof Error && error.cause instanceof Error && error.cause.name === 'AbortError');
+/** A program that was ended by the signal says so with an error of its own, and so does what could not be taken away after it. */
+function isBrokenOff(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return error instanceof BrokenOff || error.name === 'AbortError' || isBrokenOff(error.cause);
+}
 
 try {
   process.exitCode = await main(process.argv.slice(2));

@@ -1,15 +1,16 @@
 /** `make lab`, `make lab-down` and looking around in between. */
 
 import { spawn } from 'node:child_process';
-import { join, relative } from 'node:path';
+import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startAgain } from './again.ts';
 import { enterArguments, isRunning } from './container.ts';
 import { namespacesOf, tearDown } from './down.ts';
-import { readTopology } from './read.ts';
+import { labTopology, readTopology } from './read.ts';
 import { LabRefusal } from './refusal.ts';
 import { readState, type StartedContainer } from './state.ts';
 import { firstAnswer, tryThis } from './try-this.ts';
+import { undoAndThrow } from './undo.ts';
 import { addressesIn, bringUp } from './up.ts';
 
 const usage = `usage: lab/runner/lab up | down | status [options]
@@ -52,7 +53,7 @@ function parseCommand(args: readonly string[]): Command {
     args: [...own],
     allowPositionals: true,
     options: {
-      topology: { type: 'string', default: join(import.meta.dirname, '../topology.clab.yml') },
+      topology: { type: 'string' },
       name: { type: 'string' },
       signal: { type: 'string', default: 'SIGKILL' },
       keep: { type: 'boolean', default: false },
@@ -60,10 +61,22 @@ function parseCommand(args: readonly string[]): Command {
     },
   });
   const [verb = '', ...rest] = values.help === true ? ['help'] : positionals;
-  const path = relative(process.cwd(), values.topology);
-  const name = values.name ?? readTopology(path, process.env).name;
+  const path = relative(process.cwd(), values.topology ?? labTopology.path);
+  const isOurs = values.topology === undefined;
+  const name = values.name ?? nameIn(path, isOurs && ['down', 'help'].includes(verb));
   const { signal, keep } = values;
   return { verb, rest: exec < 0 ? rest : args.slice(exec + 1), path, name, signal, keep };
+}
+
+/** `isEnough`: the lab's own name will do, so that it can be taken away whatever has become of its file. */
+function nameIn(path: string, isEnough: boolean): string {
+  try {
+    return readTopology(path, process.env).name;
+  } catch (error) {
+    if (!isEnough || !(error instanceof Error)) throw error;
+    say(`${error.message}; so this is about the lab ${labTopology.name}`);
+    return labTopology.name;
+  }
 }
 
 async function up(command: Command): Promise<number> {
@@ -90,7 +103,7 @@ async function upUntilAnswer({ path, name, keep }: Command, signal: AbortSignal)
     say(`up in ${((performance.now() - started) / 1000).toFixed(1)} s`);
     print(tryThis(lab, answer));
   } catch (error) {
-    if (signal.aborted || !keep) await lab.down();
+    if (signal.aborted || !keep) await undoAndThrow(error, () => lab.down());
     throw error;
   }
 }

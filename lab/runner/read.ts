@@ -1,10 +1,16 @@
 /** A topology from its file, with the folder that its `binds` are relative to. */
 
 import { readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Environment } from './expand.ts';
 import { LabRefusal } from './refusal.ts';
 import { parseTopology, type Topology } from './topology.ts';
+
+/** The file of this folder's own lab, and the name in it. */
+export const labTopology = {
+  path: join(import.meta.dirname, '../topology.clab.yml'),
+  name: 'herald',
+} as const;
 
 export interface TopologyFile extends Topology {
   readonly path: string;

@@ -19,6 +19,7 @@ import {
   type StartedContainer,
   writeState,
 } from './state.ts';
+import { undoAndThrow } from './undo.ts';
 
 export interface BringUpOptions {
   /** Name of the lab; labs of different names do not touch each other. */
@@ -75,9 +76,7 @@ export async function bringUp(
     return await runningLab(planned, finished);
   } catch (error) {
     say('taking away what was there so far');
-    const left = await tearDown(name);
-    if (left.length > 0) throw new Error(`left behind: ${left.join('; ')}`, { cause: error });
-    throw error;
+    return undoAndThrow(error, () => takeAway(name));
   }
 }
 
@@ -181,11 +180,13 @@ async function runningLab(planned: Plan, state: LabState): Promise<RunningLab> {
       if (found === undefined) throw new LabRefusal(`there is no node ${node}`);
       return enter({ namespace: found.namespace, argv }, containers.get(node), options);
     },
-    down: async () => {
-      const left = await tearDown(name);
-      if (left.length > 0) throw new Error(`left behind: ${left.join('; ')}`);
-    },
+    down: () => takeAway(name),
   };
+}
+
+async function takeAway(name: string): Promise<void> {
+  const left = await tearDown(name);
+  if (left.length > 0) throw new Error(`left behind: ${left.join('; ')}`);
 }
 
 export async function addressesIn(namespace: string): Promise<string[]> {

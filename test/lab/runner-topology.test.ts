@@ -2,11 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { expandVariables } from '../../lab/runner/expand.ts';
+import { labTopology } from '../../lab/runner/read.ts';
 import { parseTopology } from '../../lab/runner/topology.ts';
 import { splitWords } from '../../lab/runner/words.ts';
 
 const root = join(import.meta.dirname, '../..');
-const file = readFileSync(join(root, 'lab/topology.clab.yml'), 'utf8');
+const file = readFileSync(labTopology.path, 'utf8');
 
 /** A small file that is understood; `change` is a line of it and what stands in its place. */
 const small = `name: two
@@ -45,7 +46,7 @@ const changed = (line: string, instead: string) => {
 describe('the topology file, as the runner reads it', () => {
   it('knows the nodes, networks and links of the lab', () => {
     const { name, nodes, links } = parseTopology(file, {});
-    expect(name).to.equal('herald');
+    expect(name).to.equal(labTopology.name);
     expect(
       nodes.filter(({ networkOf }) => networkOf === undefined).map((node) => node.name),
     ).to.deep.equal(['client', 'spine', 'tor1', 'n1', 'n2', 'tor2', 'n3']);
