@@ -9,11 +9,12 @@ import { parseArgs } from 'node:util';
 import type { Kubectl } from './api.ts';
 import { isThere } from './down.ts';
 import { bringUpLab, kubectlOf, LAB_NAME, takeDownLab } from './lab.ts';
+import { sweepTestLabs } from './sweep.ts';
 
 const HELP = `usage: main.ts up|down|status [--name NAME]
 
   up      brings up the routers, three nodes with Kubernetes, and Herald; says how to use it
-  down    takes all of it away
+  down    takes all of it away; without a name, what killed tests have left too
   status  says whether it is up, and its nodes and pods
 `;
 
@@ -27,10 +28,10 @@ async function main(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: { name: { type: 'string', default: LAB_NAME }, help: { type: 'boolean' } },
+    options: { name: { type: 'string' }, help: { type: 'boolean' } },
   });
   const [command = ''] = positionals;
-  const { name } = values;
+  const { name = LAB_NAME } = values;
   if (values.help === true) {
     process.stdout.write(HELP);
     return 0;
@@ -39,7 +40,7 @@ async function main(args: readonly string[]): Promise<number> {
     case 'up':
       return await up(name);
     case 'down':
-      return await down(name);
+      return await down(name, values.name === undefined);
     case 'status':
       return await status(name);
     default:
@@ -69,9 +70,12 @@ class BrokenOff extends Error {
   override readonly message = 'broken off';
 }
 
-async function down(name: string): Promise<number> {
+/** `withTests`: also the labs of tests that were killed */
+async function down(name: string, withTests: boolean): Promise<number> {
   if (!isThere(name)) say(`no lab ${name} is up`);
   await takeDownLab(name, say);
+  const left = withTests ? await sweepTestLabs(say) : [];
+  if (left.length > 0) throw new Error(left.join('; '));
   say('nothing is left');
   return 0;
 }

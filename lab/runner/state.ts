@@ -3,7 +3,15 @@
  * else and removed after everything else, so a lab that is half up is known too, and its making is the lock against a second `up`.
  */
 
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
 const root = '/run/herald-lab';
@@ -29,6 +37,11 @@ export interface StartedContainer {
 export const stateFolder = (name: string) => join(root, name);
 export const logFile = (name: string, node: string) => join(stateFolder(name), `${node}.log`);
 const stateFile = (name: string) => join(stateFolder(name), 'state.json');
+
+/** Of all labs that are up, or half. */
+export function stateNames(): readonly string[] {
+  return existsSync(root) ? readdirSync(root) : [];
+}
 
 /** False when there is such a lab already. */
 export function createState(state: LabState): boolean {

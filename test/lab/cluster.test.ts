@@ -14,12 +14,13 @@ import { bringUpLab, type ClusterLab, takeDownLab, whyNoCluster } from '../../la
 import { hostInterface } from '../../lab/cluster/plan.ts';
 import { Machines } from '../../lab/cluster/power.ts';
 import { readyNodes } from '../../lab/cluster/up.ts';
+import { testLabName } from '../../lab/runner/test-labs.ts';
 import { cacheFolder } from '../../tools/kubernetes/version.ts';
 import { requireLab, skipLoudly } from '../interop/require-lab.ts';
 import { untilValue } from '../support/poll.ts';
 import { run } from '../support/process.ts';
 
-const NAME = `t${process.pid}`;
+const NAME = testLabName('t', process.pid);
 const ROOT = join(import.meta.dirname, '../..');
 const NODES = ['n1', 'n2', 'n3'];
 const DUAL_STACK = join(import.meta.dirname, 'support/dual-stack.yaml');

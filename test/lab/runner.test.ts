@@ -11,6 +11,7 @@ import { differences, type Machine } from '../../lab/clab/machine.ts';
 import { namespacesOf, tearDown } from '../../lab/runner/down.ts';
 import { leftOvers } from '../../lab/runner/left-overs.ts';
 import { readTopology } from '../../lab/runner/read.ts';
+import { testLabName } from '../../lab/runner/test-labs.ts';
 import { bringUp, type RunningLab } from '../../lab/runner/up.ts';
 import { skipWithoutLab } from '../interop/require-lab.ts';
 import { field, items, parseJson, text } from '../interop/routers/json.ts';
@@ -61,7 +62,7 @@ const unlinkNamespace = (namespace: string) => execFileSync('ip', ['netns', 'del
 
 describe('the lab in network namespaces', function () {
   this.timeout(180_000);
-  const name = `runner${process.pid}`;
+  const name = testLabName('runner', process.pid);
   let before_: Machine;
   let lab: RunningLab;
 
