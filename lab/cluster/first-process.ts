@@ -14,7 +14,7 @@
 const UNSHARE = ['unshare', '--mount', '--propagation', 'private', '--pid', '--uts', '--fork'];
 const ENTER_NETWORK = /^--net=\/run\/netns\/[^/]+$/;
 /** The program of pod-program.ts, whichever checkout has built it. */
-const PROGRAM = /^\/.*\/pod-[0-9a-f]{16}$/;
+const PROGRAM = /(?:^|\/)pod-[0-9a-f]{16}$/;
 
 /** The last line of a machine's script: $0 is the program that stays, $1 the machine's folder, by which it is known. */
 export const LAST_LINE = 'exec "$0" pause "$1"';

@@ -8,6 +8,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NAMESPACE } from '../../src/model/names.ts';
 import { kubernetesPrograms } from '../../tools/kubernetes/assets.ts';
+import { cacheFolder, programNames } from '../../tools/kubernetes/version.ts';
 import { namespacesOf, tearDown } from '../runner/down.ts';
 import { namespacePrefix } from '../runner/plan.ts';
 import { readTopology } from '../runner/read.ts';
@@ -18,10 +19,10 @@ import { Kubectl } from './api.ts';
 import { hierarchies } from './cgroups.ts';
 import { clusterGroup, isRunning, isThere, stopCluster } from './down.ts';
 import { clusterFolder, hasFolder, refuseForeignFolder } from './folder.ts';
-import { heraldImage } from './herald-image.ts';
+import { heraldImage, heraldImageFile } from './herald-image.ts';
 import { clusterPlaces } from './places.ts';
 import { hostInterface } from './plan.ts';
-import { podImages, podProgram } from './pod-program.ts';
+import { podImages, podProgram, podProgramFile } from './pod-program.ts';
 import { startCluster } from './up.ts';
 
 export type Say = (sentence: string) => void;
@@ -60,6 +61,16 @@ export function whyNoCluster(): readonly string[] {
     );
   if (process.getuid?.() !== 0) missing.push('root: namespaces and containers need it.');
   return missing;
+}
+
+/** Whether a start has nothing to build: from then on it shall take three minutes at most. */
+export function isBuilt(): boolean {
+  const { KUBEBUILDER_ASSETS: assets = '' } = process.env;
+  const folder = assets === '' ? cacheFolder() : assets;
+  const files = [podProgramFile(), heraldImageFile()];
+  return [...files, ...programNames.map((name) => join(folder, name))].every((each) =>
+    existsSync(each),
+  );
 }
 
 /** Brings everything up; when something goes wrong, takes away what was there and throws. */

@@ -10,7 +10,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { findGo, type Say } from '../../tools/kubernetes/go.ts';
 import { run } from '../../tools/kubernetes/run.ts';
 import { cacheFolder } from '../../tools/kubernetes/version.ts';
@@ -29,12 +29,17 @@ function imageArchitecture(): string {
   return name;
 }
 
+/** Where the program is, or will be. first-process.ts knows a machine by this name. */
+export function podProgramFile(): string {
+  const hash = createHash('sha256').update(readFileSync(SOURCE)).digest('hex').slice(0, 16);
+  return join(cacheFolder(), '../../lab', `pod-${hash}`);
+}
+
 /** The path of the program, static and with no other file. */
 export async function podProgram(say: Say): Promise<string> {
-  const hash = createHash('sha256').update(readFileSync(SOURCE)).digest('hex').slice(0, 16);
-  const folder = join(cacheFolder(), '../../lab');
-  const program = join(folder, `pod-${hash}`);
+  const program = podProgramFile();
   if (existsSync(program)) return program;
+  const folder = dirname(program);
   mkdirSync(folder, { recursive: true });
   say('building the program of the pods, once');
   const go = await findGo(join(cacheFolder(), '..'), say);
