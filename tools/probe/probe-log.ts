@@ -9,7 +9,7 @@ export type Probe = {
   readonly latencyMs: number;
   /** The server that answered. */
   readonly who?: string;
-  /** Why there was no answer: timeout, reset, ECONNREFUSED, EHOSTUNREACH, … */
+  /** Why there was no answer: timeout (no connection came about), no-answer (it did, and then nothing came), reset, ECONNREFUSED, EHOSTUNREACH, … */
   readonly lost?: string;
 };
 
@@ -58,19 +58,26 @@ export function analyse(
   const [first, last] = [lost.at(0), lost.at(-1)];
   const answers = probes.filter((probe) => probe.lost === undefined).map((probe) => probe.sentMs);
   const edges = [fromMs, ...answers, toMs];
-  const gaps = edges.slice(1).map((edge, index) => edge - (edges[index] ?? edge));
   return {
     sent: probes.length,
     lost: lost.length,
     resets: probes.filter((probe) => probe.lost === resetWhileOpen).length,
     outageMs: first === undefined || last === undefined ? 0 : last.sentMs - first.sentMs + everyMs,
-    longestGapMs: Math.max(0, ...gaps),
+    longestGapMs: longestGap(edges),
     answeredBy: tally(probes.map((probe) => probe.who)),
     reasons: tally(lost.map((probe) => probe.lost)),
   };
 }
 
-function tally(words: readonly (string | undefined)[]): Record<string, number> {
+/** One by one: a log may have more probes than a call has room for arguments. */
+function longestGap(edges: readonly number[]): number {
+  return edges.reduce(
+    (longest, edge, index) => Math.max(longest, edge - (edges[index - 1] ?? edge)),
+    0,
+  );
+}
+
+export function tally(words: readonly (string | undefined)[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const word of words) if (word !== undefined) counts[word] = (counts[word] ?? 0) + 1;
   return counts;

@@ -5,7 +5,8 @@
  * neither the tests nor a router can hold up its clock.
  *
  * A connection that was open and is then reset is told apart (`reset`): that is what happens to a flow whose way changes under
- * it. A datagram cannot be caught so: one way there, one answer.
+ * it. A datagram cannot be caught so: one way there, one answer. A connection that never came about (`timeout`) and one that did
+ * and was never answered (`no-answer`) are told apart as well: they are lost in different places.
  *
  * usage: probe-main.ts plain|https:CA_FILE|udp ADDRESS PORT EVERY_MS COUNT OUTPUT
  */
@@ -38,8 +39,8 @@ function flush(): void {
 
 type Finish = (outcome: string) => void;
 
-/** Writes down one outcome, the first; `end` lets go of what the probe holds. */
-function begin(end: () => void): Finish {
+/** Writes down one outcome, the first; `end` lets go of what the probe holds, `late` says what it waited for in vain. */
+function begin(end: () => void, late = () => '!timeout'): Finish {
   const sentMs = nowMs();
   open += 1;
   let isOver = false;
@@ -51,7 +52,7 @@ function begin(end: () => void): Finish {
     lines.push(`${sentMs.toFixed(3)} ${(nowMs() - sentMs).toFixed(3)} ${outcome}\n`);
     end();
   };
-  const timer = setTimeout(() => finish('!timeout'), timeoutMs);
+  const timer = setTimeout(() => finish(late()), timeoutMs);
   return finish;
 }
 
@@ -78,7 +79,10 @@ function probeByConnection(): void {
   let isOpen = false;
   const socket = dial();
   // By a reset, which TLS cannot: thousands of connections in TIME_WAIT would use up the ports.
-  const finish = begin(() => (ca === undefined ? socket.resetAndDestroy() : socket.destroy()));
+  const finish = begin(
+    () => (ca === undefined ? socket.resetAndDestroy() : socket.destroy()),
+    () => (isOpen ? '!no-answer' : '!timeout'),
+  );
   socket.on('connect', () => {
     isOpen = true;
   });
