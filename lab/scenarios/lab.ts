@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import type { Machines } from '../cluster/power.ts';
-import { run } from '../runner/machine.ts';
+import { type Output, run } from '../runner/machine.ts';
 import { fromBird, fromFrr, type RouterTable } from './router-tables.ts';
 
 export interface RouterPlace {
@@ -24,7 +24,22 @@ export interface LabPlaces {
   readonly deployFolder: string;
   readonly install: Install;
   /** what the cluster runs on: its power, its API server */
-  readonly machines: Pick<Machines, 'apiServer' | 'switchOff' | 'switchOn' | 'importImage'>;
+  readonly machines: Pick<Machines, 'apiServer' | 'on' | 'switchOff' | 'switchOn' | 'importImage'>;
+}
+
+/** What vtysh says beside a line that it takes. */
+const REMARKS = [
+  /^Graceful restart configuration changed, reset (this peer|all peers) to take effect$/,
+  // it can do without: all daemons have one file
+  /^% Can't open config(uration)? file \/etc\/frr\/vtysh\.conf /,
+];
+
+/** The lines that are no remark, each of which is a complaint on stderr, and one on stdout where it begins as FRR's do. Pure. */
+export function complaints({ stdout, stderr }: Pick<Output, 'stdout' | 'stderr'>): string[] {
+  const lines = (text: string) => text.split('\n').map((line) => line.trim());
+  return [...lines(stdout).filter((line) => line.includes('%')), ...lines(stderr)].filter(
+    (line) => line !== '' && !REMARKS.some((remark) => remark.test(line)),
+  );
 }
 
 export class Lab {
@@ -60,6 +75,28 @@ export class Lab {
     for (const each of [pid, Number(parent)]) process.kill(each, 'SIGCONT');
   }
 
+  /** Whatever state it is in: a node that has power keeps it, and is only heard again. */
+  async powerOn(node: string, say: (line: string) => void): Promise<void> {
+    if (!this.#hasPower(node)) await this.machines.switchOn(node, say);
+    else await this.on(node, ['nft', 'add table inet no-power; delete table inet no-power']);
+  }
+
+  #hasPower(node: string): boolean {
+    try {
+      return this.machines.on(node).pid > 0;
+    } catch {
+      // which is how it says so
+      return false;
+    }
+  }
+
+  /** Sets a kernel value of a machine's network; what it was before. */
+  async setKernel(machine: string, name: string, value: string): Promise<string> {
+    const before = (await this.on(machine, ['sysctl', '-n', name])).trim().replaceAll(/\s+/g, ' ');
+    await this.on(machine, ['sysctl', '-q', '-w', `${name}=${value}`]);
+    return before;
+  }
+
   /** A program on one of the machines. */
   async on(machine: string, args: readonly string[], input = ''): Promise<string> {
     return (await run([...this.enter(machine), ...args], { input })).stdout;
@@ -71,8 +108,9 @@ export class Lab {
     const commands = ['configure terminal', `router bgp ${asn}`, ...lines];
     // a remark, such as that a session must be reset, ends vtysh with 1 as well
     const call = [...this.#place(router).ask, ...commands.flatMap((line) => ['-c', line])];
-    const { stdout: said } = await run(call, { anyStatus: true });
-    if (said.includes('%')) throw new Error(`${router} does not take ${lines.join(', ')}: ${said}`);
+    const said = complaints(await run(call, { anyStatus: true }));
+    if (said.length === 0) return;
+    throw new Error(`${router} does not take ${lines.join(', ')}: ${said.join('; ')}`);
   }
 
   /** One question, or order, to a router in its own words. */
