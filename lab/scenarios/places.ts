@@ -8,9 +8,17 @@ const UPLINKS: ReadonlyMap<string, string> = new Map([
   ['n3', '10.2.0.13'],
 ]);
 
+export const NODES = ['n1', 'n2', 'n3'] as const;
+
+const UPLINKS_IPV6: ReadonlyMap<string, string> = new Map([
+  ['n1', 'fd00:1::11'],
+  ['n2', 'fd00:1::12'],
+  ['n3', 'fd00:2::13'],
+]);
+
 /** the address under which the router above knows it */
-export function uplinkOf(machine: string): string {
-  const address = UPLINKS.get(machine);
+export function uplinkOf(machine: string, family: 'ipv4' | 'ipv6' = 'ipv4'): string {
+  const address = (family === 'ipv4' ? UPLINKS : UPLINKS_IPV6).get(machine);
   if (address === undefined) throw new Error(`${machine} has no router above it`);
   return address;
 }
@@ -30,4 +38,9 @@ export function spineFrom(tor: string): string {
 /** the router of its rack */
 export function torOf(node: string): string {
   return node === 'n3' ? 'tor2' : 'tor1';
+}
+
+/** the nodes of its rack */
+export function nodesOf(tor: string): readonly string[] {
+  return NODES.filter((node) => torOf(node) === tor);
 }

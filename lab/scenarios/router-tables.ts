@@ -1,5 +1,7 @@
 /** What a router has for a prefix, in one shape for FRR and BIRD: from their own words. Pure. */
 
+import { field, list, parsed } from './router-words.ts';
+
 export interface RouterPath {
   readonly nextHop: string;
   readonly asPath: readonly number[];
@@ -39,20 +41,6 @@ export function fromBird(prefix: string, text: string): RouterTable {
 
 function sorted(paths: readonly RouterPath[]): RouterPath[] {
   return paths.toSorted((a, b) => (a.nextHop < b.nextHop ? -1 : 1));
-}
-
-function parsed(text: string): unknown {
-  return JSON.parse(text.trim() === '' ? '{}' : text);
-}
-
-function field(value: unknown, name: string): unknown {
-  if (typeof value !== 'object' || value === null) return undefined;
-  return Object.getOwnPropertyDescriptor(value, name)?.value;
-}
-
-function list(value: unknown, name: string): readonly unknown[] {
-  const found = field(value, name);
-  return Array.isArray(found) ? found : [];
 }
 
 function numbers(text: unknown): number[] {
