@@ -8,17 +8,32 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { NAMESPACE } from '../../src/model/names.ts';
 import type { Outage } from '../../tools/probe/probe-log.ts';
 import { type RunOptions, run } from '../runner/machine.ts';
-import { type ProbeWish, Probing } from './client.ts';
+import { Holding, type HoldWish, type ProbeWish, Probing } from './client.ts';
+import { disagreeing, setHelper } from './graceful-restart.ts';
 import type { Lab } from './lab.ts';
 import { type Json, misfits } from './partial.ts';
 import { spineFrom, torOf, uplinkOf } from './places.ts';
 import { eventually, type Patience } from './poll.ts';
 import type { RouterTable } from './router-tables.ts';
-
-export type { Outage };
+import { TableWatch } from './table-watch.ts';
 
 const CHANGE_OVER_MS = 100;
 const KUBECTL_MS = 120_000;
+
+/**
+ * Of the client: all that a client may use. With the kernel's own choice of 28,000 and its steps of nine on average, 500 connections a second come back to
+ * a port after six seconds. A node remembers a connection that was reset for ten, pod and all, and may send the new one to the pod of the old one; when
+ * that is gone, it goes nowhere. No client of a Service is that fast alone, so this one takes twice the time.
+ */
+const CLIENT_PORTS = '1024 65535';
+
+/** What an object says of itself. */
+export interface Condition {
+  readonly status: string;
+  readonly reason: string;
+  /** words of its message */
+  readonly says: string;
+}
 
 const CUT = `table inet silence {
   chain in { type filter hook prerouting priority -400; iifname "eth1" drop; }
@@ -26,28 +41,41 @@ const CUT = `table inet silence {
 }
 `;
 
+export interface WorldOptions {
+  readonly say: (line: string) => void;
+  /** the story is broken off at its next step */
+  readonly signal: AbortSignal;
+}
+
 export class World {
   readonly lab: Lab;
   readonly namespace: string;
   readonly #folder: string;
   readonly #say: (line: string) => void;
   readonly #ends: (() => Promise<unknown>)[] = [];
+  readonly #signal: AbortSignal;
   #isGraceful = false;
+  #isEnding = false;
 
-  constructor(lab: Lab, name: string, say: (line: string) => void) {
+  constructor(lab: Lab, name: string, { say, signal }: WorldOptions) {
     this.lab = lab;
     this.namespace = `lab-${name}`;
     this.#folder = join(import.meta.dirname, name);
     this.#say = say;
+    this.#signal = signal;
   }
 
   async begin(): Promise<void> {
+    const ports = 'net.ipv4.ip_local_port_range';
+    const before = await this.lab.setKernel('client', ports, CLIENT_PORTS);
+    this.later(() => this.lab.setKernel('client', ports, before));
     this.later(() => this.kubectl(['delete', 'namespace', this.namespace, '--ignore-not-found']));
     await this.kubectl(['create', 'namespace', this.namespace]);
   }
 
   /** The last thing that was begun ends first; what cannot be taken away is told, and the rest is. */
   async end(): Promise<readonly string[]> {
+    this.#isEnding = true;
     const problems: string[] = [];
     for (const end of this.#ends.splice(0).reverse()) {
       await end().catch((error: unknown) => problems.push(String(error)));
@@ -57,6 +85,7 @@ export class World {
 
   /** What a person would look at first when a story goes wrong. */
   async evidence(): Promise<string> {
+    if (this.#signal.aborted) return '';
     const questions = [
       ['get', 'pods,services', '-A', '-o', 'wide'],
       ['get', 'ipclaims,ipnodes,bgppeers,ippools'],
@@ -74,8 +103,14 @@ export class World {
     this.#say(line);
   }
 
+  /** A story that is broken off does nothing more, but to take away what it made. */
+  #mayGoOn(): void {
+    if (!this.#isEnding) this.#signal.throwIfAborted();
+  }
+
   /** as the user of the kubeconfig, in the namespace of the scenario unless `args` name another */
   async kubectl(args: readonly string[], options: RunOptions = {}): Promise<string> {
+    this.#mayGoOn();
     const { kubectl, kubeconfig } = this.lab;
     const call = [kubectl, '--kubeconfig', kubeconfig, '-n', this.namespace, ...args];
     return (await run(call, { timeoutMs: KUBECTL_MS, ...options })).stdout;
@@ -129,7 +164,10 @@ export class World {
   ): Promise<RouterTable> {
     return await eventually(
       `${router} and ${prefix}`,
-      () => this.lab.table(router, prefix),
+      () => {
+        this.#mayGoOn();
+        return this.lab.table(router, prefix);
+      },
       (found) => {
         const wrong = misfits(expected, found);
         return wrong.length === 0 ? undefined : wrong.join('; ');
@@ -161,6 +199,34 @@ export class World {
     );
   }
 
+  /** Waits until an object's condition of this type is so. */
+  async conditionIs(object: string, type: string, expected: Condition): Promise<void> {
+    const one = `.status.conditions[?(@.type=="${type}")]`;
+    const parts = '{.status}{"\\t"}{.reason}{"\\t"}{.message}';
+    await eventually(
+      `${object} says ${type}: ${expected.status}, ${expected.reason}`,
+      () => this.kubectl(['get', object, '-o', `jsonpath={range ${one}}${parts}{end}`]),
+      (found) => {
+        const [status, reason, message = ''] = found.split('\t');
+        const isIt = status === expected.status && reason === expected.reason;
+        return isIt && message.includes(expected.says) ? undefined : `it says: ${found}`;
+      },
+    );
+  }
+
+  /** The node of each pod of the story's Deployment. */
+  async nodesOfPods(): Promise<ReadonlyMap<string, string>> {
+    const path = '{range .items[*]}{.metadata.name} {.spec.nodeName}{"\\n"}{end}';
+    const text = await this.kubectl(['get', 'pods', '-l', 'app=web', '-o', `jsonpath=${path}`]);
+    const lines = text.split('\n').filter((line) => line !== '');
+    return new Map(
+      lines.map((line) => {
+        const [pod = '', node = ''] = line.split(' ');
+        return [pod, node] as const;
+      }),
+    );
+  }
+
   /** From this rack the only way is through the other one. */
   throughSpine(tor: string): Json {
     return { paths: [{ nextHop: spineFrom(tor) }] };
@@ -172,7 +238,8 @@ export class World {
 
   /** For what cannot be asked for: that nothing happens. */
   async passes(ms: number): Promise<void> {
-    await delay(ms);
+    this.#mayGoOn();
+    await delay(ms, undefined, { signal: this.#signal });
   }
 
   /** No probe was lost, and no connection was cut. */
@@ -221,12 +288,26 @@ export class World {
     // FRR refuses what is so already
     if (this.#isGraceful === isOn) return;
     this.#isGraceful = isOn;
-    const word = isOn ? 'graceful-restart-helper' : 'graceful-restart-disable';
     const spec = { gracefulRestart: isOn ? { restartSeconds: 30 } : null };
     for (const tor of ['tor1', 'tor2']) {
-      await this.lab.configure(tor, [`neighbor herald-${tor} ${word}`]);
+      await setHelper(this.lab, tor, isOn);
       await this.kubectl(['patch', 'bgppeer', tor, '--type=merge', '-p', JSON.stringify({ spec })]);
       await this.lab.ask(tor, 'clear bgp *');
+    }
+  }
+
+  /** In the routers' own words: sessions with all nodes are up, and with graceful restart or without. */
+  async agreedOnGracefulRestart(isOn: boolean): Promise<void> {
+    for (const tor of ['tor1', 'tor2']) {
+      await eventually(
+        `${tor} and its nodes agree that graceful restart is ${isOn ? 'on' : 'off'}`,
+        () => {
+          this.#mayGoOn();
+          return disagreeing(this.lab, tor, isOn);
+        },
+        (nodes) => (nodes.length === 0 ? undefined : `not with ${nodes.join(', ')}`),
+        { withinMs: 90_000, everyMs: 500 },
+      );
     }
   }
 
@@ -245,8 +326,26 @@ export class World {
   }
 
   async probe(wish: ProbeWish): Promise<Probing> {
-    const probing = await Probing.start(this.lab.enter('client'), wish);
+    this.#mayGoOn();
+    const probing = new Probing(this.lab.enter('client'), wish);
     this.later(() => probing.end());
+    await probing.isUnderWay();
     return probing;
+  }
+
+  /** Connections that are open, and answered, from now on. */
+  async hold(wish: HoldWish): Promise<Holding> {
+    this.#mayGoOn();
+    const holding = new Holding(this.lab.enter('client'), wish);
+    this.later(() => holding.end());
+    await holding.isUnderWay();
+    return holding;
+  }
+
+  /** Looks into these routers until it is stopped. */
+  watch(routers: readonly string[], prefix: string): TableWatch {
+    const watch = new TableWatch(this.lab, routers, prefix);
+    this.later(() => watch.stop());
+    return watch;
   }
 }

@@ -15,6 +15,7 @@ const KINDS = [
 
 export const scenario: Scenario = {
   title: 'Herald is taken away: the routers and the API have nothing of it left',
+  isDestructive: true,
   async run(world) {
     const { address, prefix } = await world.serveWeb();
     await world.routerHas('spine', prefix, world.paths('tor1', 'tor2'));

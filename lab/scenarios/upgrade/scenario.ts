@@ -9,6 +9,7 @@ const BEFORE = '0.1.0';
 
 export const scenario: Scenario = {
   title: `upgrade from ${BEFORE}, 500 connections a second`,
+  isDestructive: true,
   async run(world) {
     const before = await release(BEFORE, (line) => world.say(line));
     await world.lab.machines.importImage(before.imageFile);
