@@ -1,5 +1,6 @@
 import { NAMESPACE } from '../../../src/model/names.ts';
 import type { Measured, Scenario } from '../scenario.ts';
+import { expectNone } from '../verdicts.ts';
 import type { World } from '../world.ts';
 
 export const scenario: Scenario = {
@@ -8,10 +9,12 @@ export const scenario: Scenario = {
     const { address } = await world.serveWeb();
     world.later(() => world.gracefulRestart(false));
     await world.gracefulRestart(true);
+    await world.agreedOnGracefulRestart(true);
     await world.everywhere(address);
     const kept = await roll(world, address, 'graceful restart on');
-    world.expectNone(kept.outage);
+    expectNone(kept.outage);
     await world.gracefulRestart(false);
+    await world.agreedOnGracefulRestart(false);
     await world.everywhere(address);
     const drained = await roll(world, address, 'graceful restart off');
     return [kept, drained];

@@ -3,6 +3,7 @@ import { heraldImageName } from '../../cluster/herald-image.ts';
 import { release } from '../../cluster/release.ts';
 import { eventually } from '../poll.ts';
 import type { Scenario } from '../scenario.ts';
+import { expectNone } from '../verdicts.ts';
 import type { World } from '../world.ts';
 
 const BEFORE = '0.1.0';
@@ -23,6 +24,7 @@ export const scenario: Scenario = {
     const { address } = await world.serveWeb();
     world.later(() => world.gracefulRestart(false));
     await world.gracefulRestart(true);
+    await world.agreedOnGracefulRestart(true);
     await world.everywhere(address);
     const claim = await identity(world, address);
 
@@ -31,7 +33,7 @@ export const scenario: Scenario = {
     await imagesAre(world, heraldImageName());
     await world.passes(5000);
     const outage = await probing.stop();
-    world.expectNone(outage);
+    expectNone(outage);
 
     await world.everywhere(address);
     const after = await identity(world, address);
