@@ -1,4 +1,5 @@
 import type { Scenario } from '../scenario.ts';
+import { expectNone } from '../verdicts.ts';
 
 const DOWN_MS = 120_000;
 
@@ -9,15 +10,15 @@ export const scenario: Scenario = {
     await world.routerHas('spine', prefix, world.paths('tor1', 'tor2'));
     await world.answered(address);
     const probing = await world.probe({ address, everyMs: 10, seconds: 400 });
-    await world.lab.freezeApi();
     world.later(() => world.lab.thawApi());
+    await world.lab.freezeApi();
     await world.passes(DOWN_MS);
     await world.routerHas('spine', prefix, world.paths('tor1', 'tor2'));
     await world.lab.thawApi();
     await world.passes(30_000);
     await world.routerHas('tor1', prefix, world.paths('n1', 'n2'));
     const outage = await probing.stop();
-    world.expectNone(outage);
+    expectNone(outage);
     return [{ what: 'down, and 30 s more', outage }];
   },
 };

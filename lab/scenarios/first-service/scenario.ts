@@ -1,8 +1,9 @@
 import { eventually } from '../poll.ts';
 import type { Scenario } from '../scenario.ts';
+import { expectNone } from '../verdicts.ts';
 
 export const scenario: Scenario = {
-  title: 'a first Service: created, reached from outside through both racks, deleted',
+  title: 'a first Service: created, announced by both racks, reached from outside, deleted',
   isShort: true,
   async run(world) {
     const { address, prefix } = await world.serveWeb();
@@ -16,8 +17,9 @@ export const scenario: Scenario = {
       async () => new Set(probing.read().flatMap(({ who = [] }) => who)).size,
       (found) => (found === 3 ? undefined : `${found} have answered`),
     );
+    await world.passes(2000);
     const outage = await probing.stop();
-    world.expectNone(outage);
+    expectNone(outage);
     await world.kubectl(['delete', 'service', 'web']);
     for (const router of ['spine', 'tor1', 'tor2']) {
       await world.routerHas(router, prefix, { paths: [] });

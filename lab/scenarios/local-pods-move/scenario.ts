@@ -1,24 +1,14 @@
 import { uplinkOf } from '../places.ts';
 import { eventually } from '../poll.ts';
 import type { Scenario } from '../scenario.ts';
+import { expectBrief } from '../verdicts.ts';
 
 export const scenario: Scenario = {
   title: 'externalTrafficPolicy Local: the route is where the pods are, and moves with them',
   async run(world) {
     const { address, prefix } = await world.serveWeb();
     const nodes = async () =>
-      (
-        await world.kubectl([
-          'get',
-          'pods',
-          '-l',
-          'app=web',
-          '-o',
-          'jsonpath={.items[*].spec.nodeName}',
-        ])
-      )
-        .split(' ')
-        .filter((name) => name !== '');
+      [...(await world.nodesOfPods()).values()].filter((name) => name !== '');
     const [first = ''] = await nodes();
     await world.routerHas(world.torOf(first), prefix, world.paths(first));
     for (const tor of ['tor1', 'tor2']) {
@@ -26,8 +16,8 @@ export const scenario: Scenario = {
     }
     await world.answered(address);
     const probing = await world.probe({ address, everyMs: 10, seconds: 180 });
-    await world.kubectl(['cordon', first]);
     world.later(() => world.kubectl(['uncordon', first]));
+    await world.kubectl(['cordon', first]);
     await world.kubectl(['scale', 'deployment/web', '--replicas=2']);
     const both = await eventually('a second pod, elsewhere', nodes, (found) => {
       return new Set(found).size === 2 ? undefined : found.join();
@@ -47,7 +37,8 @@ export const scenario: Scenario = {
     await world.routerHas(world.torOf(second), prefix, world.paths(second));
     await world.passes(7000);
     const outage = await probing.stop();
-    world.expectBrief(outage);
+    // the second way comes, the first goes
+    expectBrief(outage, { everyMs: 10, changes: 2 });
     return [{ what: `the pod moves from one node to another`, outage }];
   },
 };

@@ -1,4 +1,5 @@
 import type { Scenario } from '../scenario.ts';
+import { expectNone } from '../verdicts.ts';
 
 export const scenario: Scenario = {
   title: 'rolling update of the pods (preStop 5 s), 500 connections a second',
@@ -10,7 +11,7 @@ export const scenario: Scenario = {
     await world.rolledOut('deployment/web');
     await world.passes(6000);
     const outage = await probing.stop();
-    world.expectNone(outage);
+    expectNone(outage);
     return [{ what: 'all pods replaced', outage }];
   },
 };

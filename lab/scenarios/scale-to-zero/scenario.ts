@@ -1,4 +1,5 @@
 import type { Scenario } from '../scenario.ts';
+import { expectNone } from '../verdicts.ts';
 
 export const scenario: Scenario = {
   title: 'scaled to zero and back: the route goes with the last pod and comes with the first',
@@ -15,7 +16,7 @@ export const scenario: Scenario = {
     const probing = await world.probe({ address, everyMs: 10, seconds: 20 });
     await world.passes(3000);
     const outage = await probing.stop();
-    world.expectNone(outage);
+    expectNone(outage);
     return [{ what: 'after it is back', outage }];
   },
 };

@@ -1,6 +1,7 @@
 import { nowMs } from '../../../tools/probe/monotonic.ts';
 import { analyse } from '../../../tools/probe/probe-log.ts';
 import type { Scenario } from '../scenario.ts';
+import { expectNone } from '../verdicts.ts';
 
 /** hold time, the router's own delay, and a margin */
 const GONE_WITHIN_MS = 15_000;
@@ -14,15 +15,15 @@ export const scenario: Scenario = {
     await world.answered(address);
     const probing = await world.probe({ address, everyMs: 10, seconds: 120 });
     const diedMs = nowMs();
-    await world.cutOff('n2');
     world.later(() => world.plugIn('n2'));
+    await world.cutOff('n2');
     await world.routerHas('tor1', prefix, world.paths('n1'), { withinMs: GONE_WITHIN_MS });
     const goneMs = nowMs();
     await world.passes(3000);
     const after = analyse(probing.read(), goneMs, nowMs() - 1000, 10);
     const outage = await probing.stop(diedMs);
     if (outage.lost === 0) throw new Error('nothing was lost: has the node died at all?');
-    world.expectNone(after);
+    expectNone(after);
     return [{ what: 'until the hold time is over', outage }];
   },
 };
