@@ -6,7 +6,6 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { NAMESPACE } from '../../src/model/names.ts';
-import type { Outage } from '../../tools/probe/probe-log.ts';
 import { type RunOptions, run } from '../runner/machine.ts';
 import { Holding, type HoldWish, type ProbeWish, Probing } from './client.ts';
 import { disagreeing, setHelper } from './graceful-restart.ts';
@@ -17,7 +16,6 @@ import { eventually, type Patience } from './poll.ts';
 import type { RouterTable } from './router-tables.ts';
 import { TableWatch } from './table-watch.ts';
 
-const CHANGE_OVER_MS = 100;
 const KUBECTL_MS = 120_000;
 
 /**
@@ -240,28 +238,6 @@ export class World {
   async passes(ms: number): Promise<void> {
     this.#mayGoOn();
     await delay(ms, undefined, { signal: this.#signal });
-  }
-
-  /** No probe was lost, and no connection was cut. */
-  expectNone({ sent, lost, resets, reasons }: Outage): void {
-    if (sent === 0) throw new Error('no probe was sent');
-    if (lost + resets === 0) return;
-    throw new Error(
-      `of ${sent} probes ${lost} were lost and ${resets} cut: ${JSON.stringify(reasons)}`,
-    );
-  }
-
-  /** No new connection was lost; those that were open when their way changed may have been cut. */
-  expectNoneLost(outage: Outage): void {
-    if (outage.lost > 0 || outage.sent === 0) this.expectNone(outage);
-  }
-
-  /**
-   * Nothing but what is on its way while routers change over from one way to another: the handshake of a connection may begin at one node and end at another, and between racks FRR takes the old
-   * way out before the new one is in.
-   */
-  expectBrief(outage: Outage): void {
-    if (outage.outageMs > CHANGE_OVER_MS) this.expectNone(outage);
   }
 
   /** Everything that a node sends and gets is dropped, and nobody is told: its links stay up. */
