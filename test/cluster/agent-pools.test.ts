@@ -170,13 +170,22 @@ describe('pools that shrink and go under a Service in use', function () {
     await cluster.applyObjects(poolBody('short', ['198.51.100.64/32']));
     await serve('brief', { [ANNOTATION.pool]: 'short' });
     await world.heldBy('198.51.100.64', 'a b late');
-    // it answers when the word is written
+    // it answers after the word is written, the others before
     const late = world.agents.get('late');
     late?.freeze();
     await cluster.api.delete(inNamespace(SERVICES, namespace), 'brief');
-    const isReleased = async () =>
-      at(await cluster.api.get(IP_CLAIMS, '198.51.100.64'), 'spec', 'withdrawn') !== undefined;
-    await untilValue('the claim is released', isReleased, (is) => is, PATIENT);
+    const released = await untilValue(
+      'the claim is released',
+      () => cluster.api.get(IP_CLAIMS, '198.51.100.64'),
+      (found) => at(found, 'spec', 'withdrawn') !== undefined,
+      PATIENT,
+    );
+    const version = BigInt(released.metadata.resourceVersion ?? '0');
+    for (const node of ['a', 'b']) {
+      await untilIpNode({ cluster, node }, 'it has let go', ({ status }) => {
+        return BigInt(status.observedClaims ?? '0') >= version;
+      });
+    }
     const body = { status: { conditions: [LATE_WORD] } };
     const patch = { kind: 'merge', body } as const;
     await cluster.api.patch(IP_CLAIMS, '198.51.100.64', patch, { subresource: 'status' });
