@@ -6,7 +6,7 @@ export type Verdict = 'met' | 'missed' | 'beside';
 
 export interface Row {
   readonly work: string;
-  /** of MetalLB, as the issue gives it; measured on the same kind of machine, not in this run */
+  /** of MetalLB: measured earlier on the same kind of machine, not in this run */
   readonly anchor: string;
   readonly target: string;
   readonly measured: string;
