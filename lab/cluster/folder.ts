@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const ONLY_US = 0o700;
+const WRITTEN_BY_OTHERS = 0o022;
 
 export const clusterFolder = (name: string): string => join(tmpdir(), `herald-lab-${name}`);
 
@@ -18,8 +19,9 @@ export const hasFolder = (name: string): boolean => isOurs(clusterFolder(name)) 
 function isOurs(path: string): boolean | undefined {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return undefined;
-  const isForOthers = (found.mode & 0o777 & ~ONLY_US) !== 0;
-  return found.isDirectory() && found.uid === process.getuid?.() && !isForOthers;
+  // who lets others look into it has still not let them write
+  const isOthersToo = (found.mode & WRITTEN_BY_OTHERS) !== 0;
+  return found.isDirectory() && found.uid === process.getuid?.() && !isOthersToo;
 }
 
 /** Before anything is begun that would have to be taken away again. */

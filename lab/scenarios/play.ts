@@ -32,7 +32,9 @@ export async function play(
     say(`${name}: FAILED: ${problems[0]}`);
     say(await world.evidence());
   }
-  problems.push(...(await world.end()));
+  const left = await world.end();
+  for (const problem of left) say(`${name}: could not be taken away: ${problem}`);
+  problems.push(...left);
   const seconds = (Date.now() - startedMs) / 1000;
   const verdict = problems.length === 0 ? 'went as it should' : 'FAILED';
   say(`${name}: ${verdict}, ${seconds.toFixed(0)} s`);

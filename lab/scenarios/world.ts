@@ -93,7 +93,9 @@ export class World {
     return (await Promise.all(answers)).join('\n');
   }
 
+  /** Also throws in a story that was broken off and wakes up while it is being taken away: nobody would come to this one. */
   later(end: () => Promise<unknown>): void {
+    this.#signal.throwIfAborted();
     this.#ends.push(end);
   }
 

@@ -43,6 +43,7 @@ export class PoolStatusLoop {
   #outside: ReadonlyMap<string, readonly ClaimRecord[]> = new Map();
   #unconfirmed: Unconfirmed = { byPool: new Map() };
   #againTimer: Timer | undefined;
+  #isStopped = false;
   #changedMs = Number.NEGATIVE_INFINITY;
   /** when nothing but the numbers of a pool was written last */
   readonly #countedMs = new Map<string, number>();
@@ -62,6 +63,7 @@ export class PoolStatusLoop {
   }
 
   stop(): void {
+    this.#isStopped = true;
     for (const end of this.#ends) end();
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -74,6 +76,8 @@ export class PoolStatusLoop {
 
   /** how full pools are may have changed */
   readonly touched = (): void => {
+    // the answer to a write that was under way may come later
+    if (this.#isStopped) return;
     const { clock } = this.#context;
     const lastMs = clock.now();
     this.#changedMs = lastMs;
@@ -163,9 +167,10 @@ export class PoolStatusLoop {
     if (isCounted && changes.length === 0) return DONE;
     if (changes.length === 0) {
       if (!this.#mayCount(name)) return DONE;
-      this.#countedMs.set(name, this.#context.clock.now());
     }
     await this.#patch(IP_POOLS, meta, { total, used, free, conditions: merged(meta, changes) });
+    // what was refused has not been told
+    if (changes.length === 0) this.#countedMs.set(name, this.#context.clock.now());
     for (const change of changes) this.#tell('IPPool', meta, change);
     return DONE;
   }

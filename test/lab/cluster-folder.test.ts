@@ -32,6 +32,9 @@ describe('the folder of a cluster', () => {
     expect(hasFolder(NAME)).to.equal(true);
     refuseForeignFolder(NAME);
     expect(() => makeFolder(NAME)).to.throw('is there already');
+    // for a kubeconfig, say: it must be found when it is taken away
+    chmodSync(folder, 0o755);
+    expect(hasFolder(NAME)).to.equal(true);
   });
 
   it('is not ours where others may write, where it is a link, where it is a file', () => {
