@@ -4,8 +4,8 @@
  */
 
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { inCache } from '../../tools/cache-folder.ts';
 import { run } from '../../tools/kubernetes/run.ts';
 import { withDocker } from '../docker/docker.ts';
 
@@ -22,7 +22,7 @@ const MAKE_MS = 1_800_000;
 
 export async function release(version: string, say: (line: string) => void): Promise<Release> {
   const commit = await commitOf(version);
-  const folder = join(releaseCache(), `${version}-${commit.slice(0, 12)}`);
+  const folder = inCache('releases', `${version}-${commit.slice(0, 12)}`);
   const found = { imageFile: join(folder, 'image.tar'), deployFolder: join(folder, 'tree/deploy') };
   if (existsSync(folder)) return found;
   say(`building the image of ${version} (${commit.slice(0, 12)}), once`);
@@ -81,9 +81,4 @@ export function releaseCommit(log: string, version: string): string | undefined 
     .split('\n')
     .find((line) => line.endsWith(ending) && isIt(line))
     ?.slice(0, -ending.length);
-}
-
-function releaseCache(): string {
-  const { XDG_CACHE_HOME: base = '' } = process.env;
-  return join(base === '' ? join(homedir(), '.cache') : base, 'herald', 'releases');
 }

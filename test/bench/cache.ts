@@ -5,15 +5,14 @@
 
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { inCache } from '../../tools/cache-folder.ts';
 import { run } from '../support/process.ts';
 
 const goBuildBoundMs = 600_000;
 
 export function cacheFolder(): string {
-  const base = process.env['XDG_CACHE_HOME'] ?? '';
-  const folder = join(base === '' ? join(homedir(), '.cache') : base, 'herald', 'bench');
+  const folder = inCache('bench');
   mkdirSync(folder, { recursive: true });
   return folder;
 }

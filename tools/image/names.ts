@@ -1,12 +1,11 @@
 /** Where an image is kept as a file when there is no daemon that would keep it. */
 
-import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { inCache } from '../cache-folder.ts';
 
 /** What the lab and the image tools keep between runs. */
 export function imageCache(): string {
-  const { XDG_CACHE_HOME: base = '' } = process.env;
-  return join(base === '' ? join(homedir(), '.cache') : base, 'herald', 'images');
+  return inCache('images');
 }
 
 export function archiveFile(image: string, architecture?: string): string {

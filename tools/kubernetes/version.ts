@@ -3,8 +3,7 @@
  * generated types speak of this version; a new one is an edit here.
  */
 
-import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { inCache } from '../cache-folder.ts';
 
 export const kubernetesVersion = '1.34.4';
 /** The libraries of the same release carry a major version of 0. */
@@ -25,11 +24,5 @@ export const isProgramName = (text: string): text is ProgramName =>
 
 /** What is made once and kept outside the checkout. */
 export function cacheFolder(): string {
-  const base = process.env['XDG_CACHE_HOME'] ?? '';
-  return join(
-    base === '' ? join(homedir(), '.cache') : base,
-    'herald',
-    'kubernetes',
-    kubernetesVersion,
-  );
+  return inCache('kubernetes', kubernetesVersion);
 }
