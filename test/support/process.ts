@@ -6,6 +6,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
+import { waitUntilStopped } from './process-group.ts';
 
 export type Output = { readonly stdout: string; readonly stderr: string; readonly status: number };
 
@@ -114,8 +115,10 @@ export class Running {
     }
   }
 
+  /** SIGSTOP, and back when nothing of it runs any more: the kernel stops the threads one by one, on a busy machine not at once. */
   freeze(): void {
     this.signal('SIGSTOP');
+    if (this.isRunning) waitUntilStopped(this.pid);
   }
 
   thaw(): void {
