@@ -1,7 +1,7 @@
 /**
  * Writes the status of pools, and flags claims that a pool has left behind. Every agent hears of it, so it is written only where something
- * has changed, and after a second without further change. Bare numbers that were told a moment ago wait until it is calm, and while thousands of
- * addresses are given out they are told every five minutes.
+ * has changed, and after a second without further change. Bare numbers that were told a moment ago wait until it is calm, longer where many
+ * addresses have come or gone than where somebody tries out a few; in a stream without an end they are told every five minutes.
  */
 
 import type { Timer } from 'bgp-ts';
@@ -23,8 +23,10 @@ import type { ServiceWorld } from './service-world.ts';
 
 const QUIET_MS = 1000;
 const LONGEST_WAIT_MS = 60_000;
-/** bare numbers are told again after `soon` and so much `quiet`, or `late`, whatever goes on */
-const NUMBERS_MS = { soon: 20_000, quiet: 5000, late: 300_000 };
+/** bare numbers are told again after `soon` and so much `quiet`, or `LATE_MS`, whatever goes on */
+const FEW = { atMost: 16, soonMs: 20_000, quietMs: 5000 };
+const MANY = { soonMs: 60_000, quietMs: 10_000 };
+const LATE_MS = 300_000;
 const IN_POOL = 'InPool';
 /** a pool with thousands of claims may go; every agent hears of each flag */
 const FLAGS_PER_SECOND = 20;
@@ -136,12 +138,12 @@ export class PoolStatusLoop {
   }
 
   /** Whether numbers that nothing else is told with may be told now; else there is another look when they may. */
-  #mayCount(name: string): boolean {
+  #mayCount(name: string, changed: number): boolean {
     const { clock } = this.#context;
-    const { soon, quiet, late } = NUMBERS_MS;
+    const { soonMs, quietMs } = changed <= FEW.atMost ? FEW : MANY;
     const beforeMs = this.#countedMs.get(name) ?? Number.NEGATIVE_INFINITY;
-    const calmMs = Math.max(beforeMs + soon, this.#changedMs + quiet);
-    const dueMs = Math.min(beforeMs + late, calmMs);
+    const calmMs = Math.max(beforeMs + soonMs, this.#changedMs + quietMs);
+    const dueMs = Math.min(beforeMs + LATE_MS, calmMs);
     if (dueMs <= clock.now()) return true;
     if (this.#numbers !== undefined && this.#numbers.dueMs <= dueMs) return false;
     this.#numbers?.timer.cancel();
@@ -166,7 +168,8 @@ export class PoolStatusLoop {
     const changes = this.#changes(meta, wanted.conditions);
     if (isCounted && changes.length === 0) return DONE;
     if (changes.length === 0) {
-      if (!this.#mayCount(name)) return DONE;
+      const changed = Math.abs(used - (Number(meta.status['used']) || 0));
+      if (!this.#mayCount(name, changed)) return DONE;
     }
     await this.#patch(IP_POOLS, meta, { total, used, free, conditions: merged(meta, changes) });
     // what was refused has not been told
