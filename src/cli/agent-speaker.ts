@@ -4,6 +4,7 @@ import { networkInterfaces } from 'node:os';
 import {
   type Address,
   addressEquals,
+  type Clock,
   type Endpoint,
   type InterfaceAddresses,
   type InterfaceTable,
@@ -13,34 +14,56 @@ import {
   resolveLocalAddresses,
   Speaker,
 } from 'bgp-ts';
-import type { AddressTable } from '../linux/address-table.ts';
+import type { LockedAddressTable } from '../linux/locked-address-table.ts';
 import { NetlinkError } from '../linux/netlink-calls.ts';
 
 const CLOSE_TIMEOUT_MS = 2000;
+/** for a change that the kernel has not told us of */
+const LOOK_AGAIN_MS = 1000;
 
 /** A claimed address on the session's interface is no next hop: other nodes have it too. */
-export function createAgentSpeaker(addresses: AddressTable, restarting: boolean): Speaker {
-  const look = oncePerTurn(() => ({
+export function createAgentSpeaker(addresses: LockedAddressTable, restarting: boolean): Speaker {
+  const look = remembered(addresses, nodeClock, () => ({
     table: networkInterfaces(),
-    claimed: listed(() => addresses.list()).filter(({ ours }) => ours),
+    claimed: addresses.list().filter(({ ours }) => ours),
   }));
   return new Speaker({
     restarting,
     clock: nodeClock,
     random: nodeRandom,
     transport: new NodeTcpTransport({ closeTimeoutMs: CLOSE_TIMEOUT_MS }),
-    interfaceAddresses: (local) => withoutClaimed(local, look()),
+    interfaceAddresses: (local) => withoutClaimed(local, lookIfPossible(look)),
   });
 }
 
-/** The kernel is asked once for all peers of a decision, and anew for the next one: a look costs as much as the rest of a small decision. */
-function oncePerTurn<T>(read: () => T): () => T {
-  let found: { readonly value: T } | undefined;
+/**
+ * The kernel is asked again when it has told of a change, or a second later: a look costs as much as the rest of a small decision, and more on
+ * a machine with hundreds of interfaces.
+ */
+export function remembered<T>(
+  addresses: Pick<LockedAddressTable, 'changes'>,
+  clock: Pick<Clock, 'now'>,
+  read: () => T,
+): () => T {
+  let found: { readonly value: T; readonly changes: number; readonly untilMs: number } | undefined;
   return () => {
-    if (found === undefined) queueMicrotask(() => (found = undefined));
-    found ??= { value: read() };
+    const { changes } = addresses;
+    const nowMs = clock.now();
+    if (found?.changes !== changes || found.untilMs <= nowMs) {
+      found = { value: read(), changes, untilMs: nowMs + LOOK_AGAIN_MS };
+    }
     return found.value;
   };
+}
+
+/** what could not be read is not remembered either */
+function lookIfPossible(look: () => MachineAddresses): MachineAddresses {
+  try {
+    return look();
+  } catch (error) {
+    if (!(error instanceof NetlinkError)) throw error;
+    return { table: networkInterfaces(), claimed: [] };
+  }
 }
 
 interface MachineAddresses {

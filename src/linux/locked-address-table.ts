@@ -11,6 +11,7 @@ export class LockedAddressTable implements AddressTable {
   readonly #table: AddressTable;
   readonly #take: () => AddressLock;
   #lock: AddressLock | undefined;
+  #changes = 0;
 
   constructor(table: AddressTable, take: () => AddressLock) {
     this.#table = table;
@@ -20,6 +21,11 @@ export class LockedAddressTable implements AddressTable {
   /** whose addresses they are, where that mattered and it is not us */
   get otherKeeper(): string | undefined {
     return this.#lock?.kind === 'taken' ? this.#lock.sentence : undefined;
+  }
+
+  /** grows with every change that was made here or that a subscriber was told of */
+  get changes(): number {
+    return this.#changes;
   }
 
   /** undefined when the lock is ours, else why not */
@@ -40,6 +46,7 @@ export class LockedAddressTable implements AddressTable {
 
   add(address: Address, interfaceName: string): Outcome {
     const problem = this.#problem();
+    this.#changes += 1;
     if (problem === undefined) return this.#table.add(address, interfaceName);
     const sentence = `cannot add ${formatAddress(address)} to ${interfaceName}: ${problem}`;
     return { kind: 'not-permitted', sentence };
@@ -47,13 +54,17 @@ export class LockedAddressTable implements AddressTable {
 
   remove(address: Address, interfaceName: string): Outcome {
     const problem = this.#problem();
+    this.#changes += 1;
     if (problem === undefined) return this.#table.remove(address, interfaceName);
     const sentence = `cannot remove ${formatAddress(address)} from ${interfaceName}: ${problem}`;
     return { kind: 'not-permitted', sentence };
   }
 
   subscribe(onChange: () => void): () => void {
-    return this.#table.subscribe(onChange);
+    return this.#table.subscribe(() => {
+      this.#changes += 1;
+      onChange();
+    });
   }
 
   close(): void {
