@@ -13,6 +13,8 @@ export interface ClaimRecord {
   readonly resourceVersion: string;
   readonly createdMs: number;
   readonly isBeingDeleted: boolean;
+  /** nobody but us has written it, by the API server's record */
+  readonly isOnlyOurs?: true;
   readonly labels: Labels;
   readonly annotations: Labels;
   readonly pool?: string;

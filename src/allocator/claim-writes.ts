@@ -92,6 +92,15 @@ function labelValue(name: string): string {
   return name.length <= 63 ? name : `${name.slice(0, 54)}-${shortHash(name)}`;
 }
 
+export interface GuardedPatch {
+  readonly metadata: {
+    readonly resourceVersion: string;
+    readonly labels?: object;
+    readonly annotations?: object;
+  };
+  readonly spec: object;
+}
+
 export interface ClaimUpdate {
   readonly claim: ClaimRecord;
   readonly service: Service;
@@ -108,7 +117,7 @@ export function updatedClaim({
   shareKey,
   heir,
   reachOf,
-}: ClaimUpdate): object | undefined {
+}: ClaimUpdate): GuardedPatch | undefined {
   const key = serviceKey(service);
   const entry = wantedEntry(service);
   const services = withEntry(claim, key, entry);
@@ -178,7 +187,7 @@ export function leftClaim(
   claim: ClaimRecord,
   key: string,
   { atText, reachOf }: { readonly atText: string; readonly reachOf: (key: string) => Reach },
-): object {
+): GuardedPatch {
   const { resourceVersion } = claim;
   const services = othersOn(claim, key);
   if (services.length > 0) {

@@ -9,6 +9,7 @@ import type { Condition } from '../model/service.ts';
 import type { KubeObject } from '../sources/kube/api.ts';
 import { convertConditions } from '../sources/kube/convert-condition.ts';
 import { labels, part } from '../sources/kube/loose-fields.ts';
+import { isRecordOfOurs } from '../sources/kube/written-fields.ts';
 
 export type CachedDocument<T> =
   | { readonly ok: true; readonly meta: DocumentMeta; readonly object: T }
@@ -23,6 +24,8 @@ export interface DocumentMeta {
   /** wall-clock milliseconds */
   readonly createdMs: number;
   readonly isBeingDeleted: boolean;
+  /** the API server keeps a record of its writers, and we are the only one */
+  readonly isOnlyOurs?: true;
   readonly labels: Labels;
   readonly annotations: Labels;
   /** as it stands in the object; empty where there is none */
@@ -48,6 +51,7 @@ function documentMeta(object: KubeObject): DocumentMeta {
     generation: metadata.generation ?? 0,
     createdMs: Date.parse(metadata.creationTimestamp ?? '') || 0,
     isBeingDeleted: metadata.deletionTimestamp !== undefined,
+    ...(isRecordOfOurs(metadata) && { isOnlyOurs: true }),
     labels: labels(metadata, 'labels'),
     annotations: labels(metadata, 'annotations'),
     status,

@@ -15,6 +15,7 @@ export function claimRecord(document: CachedDocument<IpClaim>): ClaimRecord | un
   const address = document.ok ? document.object.address : parseClaimName(name);
   if (address === undefined) return undefined;
   const base = {
+    ...optional('isOnlyOurs', document.meta.isOnlyOurs),
     name,
     address,
     uid,

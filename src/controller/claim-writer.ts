@@ -4,7 +4,7 @@
  */
 
 import type { ClaimRecord } from '../allocator/claim-record.ts';
-import type { NewClaimBody } from '../allocator/claim-writes.ts';
+import type { GuardedPatch, NewClaimBody } from '../allocator/claim-writes.ts';
 import type { ClaimService } from '../model/ip-claim.ts';
 import { serviceKey } from '../model/service.ts';
 import {
@@ -17,6 +17,7 @@ import {
   type KubeObject,
 } from '../sources/kube/api.ts';
 import { IP_CLAIMS } from '../sources/kube/resources.ts';
+import { NO_RECORD } from '../sources/kube/written-fields.ts';
 import { recordOf } from './claim-records.ts';
 import type { ServiceWorld } from './service-world.ts';
 
@@ -67,9 +68,13 @@ export class ClaimWriter {
     throw new ApiError(UNUSABLE, 'Unusable', message);
   }
 
-  async patch(claim: ClaimRecord, body: object): Promise<WriteOutcome> {
+  async patch(claim: ClaimRecord, { metadata, ...rest }: GuardedPatch): Promise<WriteOutcome> {
     try {
-      const patch = { kind: 'merge', body } as const;
+      const writers = claim.isOnlyOurs && { managedFields: NO_RECORD };
+      const patch = {
+        kind: 'merge',
+        body: { ...rest, metadata: { ...metadata, ...writers } },
+      } as const;
       this.#learn(await this.#api.patch(IP_CLAIMS, claim.name, patch));
       return 'done';
     } catch (error) {

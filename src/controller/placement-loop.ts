@@ -16,6 +16,7 @@ import { isConflict, isNotFound, type KubeApi } from '../sources/kube/api.ts';
 import { convertClaimObject } from '../sources/kube/convert-documents.ts';
 import { DONE, KeyQueue, type QueueOutcome } from '../sources/kube/key-queue.ts';
 import { IP_CLAIMS } from '../sources/kube/resources.ts';
+import { NO_RECORD } from '../sources/kube/written-fields.ts';
 import { type CachedDocument, cachedDocument } from './cached-document.ts';
 import type { ControllerCaches } from './caches.ts';
 import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
@@ -236,6 +237,7 @@ export class PlacementLoop {
         uid,
         resourceVersion,
         labels: write.labels,
+        ...(meta.isOnlyOurs && { managedFields: NO_RECORD }),
         ...(former !== undefined && { annotations: { [FORMER_NODES_ANNOTATION]: former } }),
       },
       ...(write.node !== undefined && { spec: { node: write.node } }),

@@ -2,6 +2,7 @@
 
 import { NAMESPACE, nodeLease } from '../../model/names.ts';
 import type { Lease } from '../../sources/kube/convert-lease.ts';
+import { NO_RECORD } from '../../sources/kube/written-fields.ts';
 
 export const LEASE_SECONDS = 15;
 
@@ -34,7 +35,9 @@ export function leaseBody(
       name: nodeLease(node),
       namespace: NAMESPACE,
       ...(nodeUid === undefined ? {} : { ownerReferences: [owner] }),
-      ...(before === undefined ? {} : { resourceVersion: before.resourceVersion }),
+      ...(before === undefined
+        ? {}
+        : { resourceVersion: before.resourceVersion, managedFields: NO_RECORD }),
     },
     spec: {
       holderIdentity: holder,

@@ -1,14 +1,16 @@
 /** The many agents of simulated-agents-main.ts. */
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { leaseBody } from '../../../src/agent/kube-report/lease-record.ts';
 import {
   ANYCAST_LABEL,
   API_VERSION,
-  NAMESPACE,
   nodeLabel,
   nodeLease,
   parseLevel,
 } from '../../../src/model/names.ts';
+import { convertLease, type Lease } from '../../../src/sources/kube/convert-lease.ts';
+import { isKubeObject } from '../../../src/sources/kube/kube-object.ts';
 import { IP_CLAIMS, IP_NODES, LEASES, NODES } from '../../../src/sources/kube/resources.ts';
 import { nowMs } from '../../../tools/probe/monotonic.ts';
 import { readKubeconfig } from '../../cluster/support/kubeconfig.ts';
@@ -29,7 +31,7 @@ interface Agent {
   readonly levels: Map<string, number>;
   seen: string;
   lastRenewedMs: number;
-  leaseVersion: string;
+  lease: Lease | undefined;
   isSilent: boolean;
   isAnswerDue: boolean;
 }
@@ -45,7 +47,7 @@ export class SimulatedAgents {
       levels: new Map(),
       seen: '0',
       lastRenewedMs: 0,
-      leaseVersion: '',
+      lease: undefined,
       isSilent: false,
       isAnswerDue: false,
     }));
@@ -80,15 +82,14 @@ export class SimulatedAgents {
 
   /** whole, and in place of what it wrote last, as the real agent does */
   async #writeLease(agent: Agent, method: 'POST' | 'PUT', path: string): Promise<void> {
-    const { name, leaseVersion: resourceVersion } = agent;
-    const of = { name: nodeLease(name), namespace: NAMESPACE };
-    const written = await this.#api.call(method, path, {
-      apiVersion: 'coordination.k8s.io/v1',
-      kind: 'Lease',
-      metadata: { ...of, ...(resourceVersion !== '' && { resourceVersion }) },
-      spec: leaseSpec(name),
-    });
-    agent.leaseVersion = text(field(written, 'metadata', 'resourceVersion'));
+    const wish = {
+      node: agent.name,
+      nodeUid: undefined,
+      holder: agent.name,
+      wallMs: Date.now(),
+    };
+    const written = await this.#api.call(method, path, leaseBody(wish, agent.lease));
+    agent.lease = isKubeObject(written) ? convertLease(written) : undefined;
     agent.lastRenewedMs = nowMs();
   }
 
@@ -152,11 +153,6 @@ export class SimulatedAgents {
       await delay(Math.max(0, RENEW_MS - (nowMs() - started)));
     }
   }
-}
-
-function leaseSpec(name: string): object {
-  const renewTime = new Date().toISOString().replace('Z', '000Z');
-  return { holderIdentity: name, leaseDurationSeconds: 15, renewTime };
 }
 
 async function inTurns(
