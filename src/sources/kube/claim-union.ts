@@ -30,16 +30,19 @@ type Word<T> =
 interface Side<T> {
   readonly claims: Map<string, T>;
   version: bigint;
-  /** of the last change of a claim; bookmarks move `version` alone */
-  changedBy: bigint;
+  /**
+   * of the last change that somebody may wait for: any of this node's own claims, and what is taken from all nodes; not that they all have
+   * one more, nor a bookmark
+   */
+  awaitedBy: bigint;
   /** how many of them may be announced */
   active: number;
 }
 
 export class ClaimUnion<T extends VersionedClaim> {
   readonly #sides: Readonly<Record<ClaimFilter, Side<T>>> = {
-    anycast: { claims: new Map(), version: 0n, changedBy: 0n, active: 0 },
-    node: { claims: new Map(), version: 0n, changedBy: 0n, active: 0 },
+    anycast: { claims: new Map(), version: 0n, awaitedBy: 0n, active: 0 },
+    node: { claims: new Map(), version: 0n, awaitedBy: 0n, active: 0 },
   };
   readonly #words = new Map<string, Word<T>>();
   readonly #items = new Map<string, T>();
@@ -73,7 +76,7 @@ export class ClaimUnion<T extends VersionedClaim> {
     const word = this.#words.get(name);
     if (word?.kind === 'unsure' && version >= word.version) this.#words.delete(name);
     this.#settle(name);
-    side.changedBy = later(side.changedBy, version);
+    if (filter === 'node' || !claim.isActive) side.awaitedBy = later(side.awaitedBy, version);
     this.progress(filter, version);
   }
 
@@ -93,7 +96,7 @@ export class ClaimUnion<T extends VersionedClaim> {
       this.#words.set(name, { kind: 'unsure', version, claim: stands });
     }
     this.#settle(name);
-    side.changedBy = later(side.changedBy, version);
+    side.awaitedBy = later(side.awaitedBy, version);
     this.progress(filter, version);
   }
 
@@ -139,10 +142,10 @@ export class ClaimUnion<T extends VersionedClaim> {
     return observed;
   }
 
-  /** a watch has brought a change that `observed` does not answer for yet; that one of them was heard of later is no change */
+  /** a watch has brought a change that somebody may wait for, and `observed` does not answer for it yet */
   get isBehind(): boolean {
     const { anycast, node } = this.#sides;
-    return this.observed < later(anycast.changedBy, node.changedBy);
+    return this.observed < later(anycast.awaitedBy, node.awaitedBy);
   }
 
   /** somebody was told that `observed` is this far */
@@ -151,15 +154,15 @@ export class ClaimUnion<T extends VersionedClaim> {
   }
 
   /**
-   * Which watch holds `observed` back, and where the other one is. Only behind a change of a claim, for which somebody may wait: that the
-   * other one has had a bookmark sooner is nothing to ask about.
+   * Which watch holds `observed` back, and where the other one is. Only behind a change that somebody may wait for: were it asked about
+   * whatever all nodes hear of, a new Service would cost a list by each of them.
    */
   get laggard(): { readonly filter: ClaimFilter; readonly version: bigint } | undefined {
     const { anycast, node } = this.#sides;
-    if (anycast.active > 0 && anycast.version < node.changedBy) {
+    if (anycast.active > 0 && anycast.version < node.awaitedBy) {
       return { filter: 'anycast', version: node.version };
     }
-    if (node.active > 0 && node.version < anycast.changedBy) {
+    if (node.active > 0 && node.version < anycast.awaitedBy) {
       return { filter: 'node', version: anycast.version };
     }
     return undefined;

@@ -1,7 +1,6 @@
 /**
- * Plays many agents in one process, as the API server sees them: of each its two filtered watches of claims (anycast, and its own label), its Lease
- * every 5 s, and its IPNode, which answers for claims that are new to it. No routers, no routes. Many watches share a connection (HTTP/2),
- * which real agents on machines of their own do not: the API server saves TLS sessions, not watches.
+ * Plays many agents in one process, as the API server sees them: of each its two filtered watches of claims (anycast, and its own label), each on a
+ * connection of its own, its Lease every 5 s, and its IPNode, which answers for claims that are new to it. No routers, no routes.
  *
  *   node … simulated-agents-main.ts KUBECONFIG NAME,NAME,…
  *

@@ -1,35 +1,31 @@
-/** The many agents of simulated-agents-main.ts. */
+/** The many agents of simulated-agents-main.ts. Their watches, and how these come back when the server ends them, are the agent's own code. */
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { nodeClock, nodeRandom } from 'bgp-ts';
 import { leaseBody } from '../../../src/agent/kube-report/lease-record.ts';
-import {
-  ANYCAST_LABEL,
-  API_VERSION,
-  nodeLabel,
-  nodeLease,
-  parseLevel,
-} from '../../../src/model/names.ts';
+import { SILENT_LOG } from '../../../src/log/log.ts';
+import { API_VERSION, nodeLabel, nodeLease, parseLevel } from '../../../src/model/names.ts';
+import { ClaimWatch } from '../../../src/sources/kube/claim-watch.ts';
 import { convertLease, type Lease } from '../../../src/sources/kube/convert-lease.ts';
-import { isKubeObject } from '../../../src/sources/kube/kube-object.ts';
-import { IP_CLAIMS, IP_NODES, LEASES, NODES } from '../../../src/sources/kube/resources.ts';
+import { IP_NODES, LEASES, NODES } from '../../../src/sources/kube/resources.ts';
 import { nowMs } from '../../../tools/probe/monotonic.ts';
 import { readKubeconfig } from '../../cluster/support/kubeconfig.ts';
 import { nodeBody } from '../../cluster/support/objects.ts';
-import { pathOf } from '../../cluster/support/test-api.ts';
-import { field, text } from '../../interop/routers/json.ts';
-import { MultiplexedApi } from './multiplexed-api.ts';
+import { TestApi } from '../../cluster/support/test-api.ts';
+import { done, notYet, until } from '../../support/poll.ts';
 
 const RENEW_MS = 5000;
-/** as the real agent's report */
-const ANSWER_MS = 1000;
+/** the real agent gathers for 200 ms, and waits as long for more that comes with it */
+const ANSWER_MS = 400;
 const MOST_LEVELS = 100;
 const AT_ONCE = 16;
+const SYNC_TIMEOUT_MS = 300_000;
 const SESSION = { peer: 'tor', address: '192.0.2.1', state: 'Established' };
 
 interface Agent {
   readonly name: string;
   readonly levels: Map<string, number>;
-  seen: string;
+  readonly claims: ClaimWatch;
   lastRenewedMs: number;
   lease: Lease | undefined;
   isSilent: boolean;
@@ -37,27 +33,35 @@ interface Agent {
 }
 
 export class SimulatedAgents {
-  readonly #api: MultiplexedApi;
+  readonly #api: TestApi;
   readonly #agents: readonly Agent[];
 
   constructor(kubeconfig: string, names: readonly string[]) {
-    this.#api = new MultiplexedApi(readKubeconfig(kubeconfig));
-    this.#agents = names.map((name) => ({
-      name,
-      levels: new Map(),
-      seen: '0',
-      lastRenewedMs: 0,
-      lease: undefined,
-      isSilent: false,
-      isAnswerDue: false,
-    }));
+    this.#api = new TestApi(readKubeconfig(kubeconfig), 'herald', Number.POSITIVE_INFINITY);
+    this.#agents = names.map((name) => this.#agent(name));
+  }
+
+  #agent(nodeName: string): Agent {
+    const claims = new ClaimWatch({
+      ...{ api: this.#api, clock: nodeClock, random: nodeRandom, log: SILENT_LOG, nodeName },
+      onNews: () => this.#take(agent),
+    });
+    const agent: Agent = {
+      ...{ name: nodeName, levels: new Map(), claims, lease: undefined },
+      ...{ lastRenewedMs: 0, isSilent: false, isAnswerDue: false },
+    };
+    return agent;
   }
 
   /** Nodes, IPNodes, Leases, watches; resolves when all stand. */
   async start(): Promise<void> {
     await inTurns(this.#agents, (agent) => this.#join(agent));
-    await inTurns(this.#agents, (agent) => this.#open(agent));
     for (const agent of this.#agents) void this.#renewForEver(agent);
+    await inTurns(this.#agents, async ({ name, claims }) => {
+      claims.start();
+      const isSynced = () => (claims.hasSynced ? done(true) : notYet(name));
+      await until(`${name} has its claims`, isSynced, { timeoutMs: SYNC_TIMEOUT_MS });
+    });
   }
 
   /** They renew no more; when the last of them did. */
@@ -69,58 +73,44 @@ export class SimulatedAgents {
 
   async #join(agent: Agent): Promise<void> {
     const { name } = agent;
-    const metadata = { name };
-    await this.#api.call('POST', pathOf(NODES), nodeBody(name, {}));
-    await this.#api.call('POST', pathOf(IP_NODES), {
+    await this.#api.create(NODES, nodeBody(name, {}));
+    await this.#api.create(IP_NODES, {
       apiVersion: API_VERSION,
       kind: 'IPNode',
-      metadata,
+      metadata: { name },
     });
     await this.#report(agent);
-    await this.#writeLease(agent, 'POST', pathOf(LEASES));
+    await this.#renew(agent);
   }
 
   /** whole, and in place of what it wrote last, as the real agent does */
-  async #writeLease(agent: Agent, method: 'POST' | 'PUT', path: string): Promise<void> {
-    const wish = {
-      node: agent.name,
-      nodeUid: undefined,
-      holder: agent.name,
-      wallMs: Date.now(),
-    };
-    const written = await this.#api.call(method, path, leaseBody(wish, agent.lease));
-    agent.lease = isKubeObject(written) ? convertLease(written) : undefined;
+  async #renew(agent: Agent): Promise<void> {
+    const { name, lease } = agent;
+    const body = leaseBody(
+      { node: name, nodeUid: undefined, holder: name, wallMs: Date.now() },
+      lease,
+    );
+    const written =
+      lease === undefined
+        ? await this.#api.create(LEASES, body)
+        : await this.#api.update(LEASES, nodeLease(name), body);
+    agent.lease = convertLease(written);
     agent.lastRenewedMs = nowMs();
   }
 
-  async #open(agent: Agent): Promise<void> {
+  #take(agent: Agent): void {
+    const { claims, levels } = agent;
     const own = nodeLabel(agent.name);
-    await Promise.all([
-      this.#watch(ANYCAST_LABEL, () => undefined),
-      this.#watch(own, (event) => this.#take(agent, own, event)),
-    ]);
-  }
-
-  async #watch(labelSelector: string, onEvent: (event: unknown) => void): Promise<void> {
-    const query = new URLSearchParams({
-      watch: 'true',
-      allowWatchBookmarks: 'true',
-      resourceVersion: await this.#api.resourceVersion(pathOf(IP_CLAIMS)),
-      labelSelector,
-      timeoutSeconds: '3600',
-    });
-    await this.#api.watch(`${pathOf(IP_CLAIMS)}?${query.toString()}`, onEvent);
-  }
-
-  #take(agent: Agent, own: string, event: unknown): void {
-    const metadata = field(event, 'object', 'metadata');
-    agent.seen = text(field(metadata, 'resourceVersion')) || agent.seen;
-    const name = text(field(metadata, 'name'));
-    const type = text(field(event, 'type'));
-    if (type === 'BOOKMARK') return;
-    if (type === 'DELETED') agent.levels.delete(name);
-    else agent.levels.set(name, parseLevel(text(field(metadata, 'labels', own))));
-    if (agent.isSilent || agent.isAnswerDue) return;
+    let hasMoved = false;
+    for (const name of claims.takeChanged()) {
+      const claim = claims.items.get(name)?.converted;
+      const label = claim?.ok === true ? claim.object.labels[own] : undefined;
+      const level = label === undefined ? undefined : parseLevel(label);
+      hasMoved ||= levels.get(name) !== level;
+      if (level === undefined) levels.delete(name);
+      else levels.set(name, level);
+    }
+    if (!hasMoved || agent.isSilent || agent.isAnswerDue) return;
     agent.isAnswerDue = true;
     setTimeout(() => {
       agent.isAnswerDue = false;
@@ -128,7 +118,7 @@ export class SimulatedAgents {
     }, ANSWER_MS);
   }
 
-  async #report({ name, levels, seen }: Agent): Promise<void> {
+  async #report({ name, levels, claims }: Agent): Promise<void> {
     const told = [...levels].slice(-MOST_LEVELS);
     const status = {
       joined: {
@@ -139,9 +129,10 @@ export class SimulatedAgents {
       },
       sessions: [SESSION],
       levels: told.map(([address, level]) => ({ address, level })),
-      observedClaims: seen,
+      observedClaims: String(claims.observe()),
     };
-    await this.#api.call('PATCH', pathOf(IP_NODES, name, 'status'), { status });
+    const patch = { kind: 'merge', body: { status } } as const;
+    await this.#api.patch(IP_NODES, name, patch, { subresource: 'status' });
   }
 
   async #renewForEver(agent: Agent): Promise<void> {
@@ -149,7 +140,7 @@ export class SimulatedAgents {
     await delay(Math.random() * RENEW_MS);
     while (!agent.isSilent) {
       const started = nowMs();
-      await this.#writeLease(agent, 'PUT', pathOf(LEASES, nodeLease(agent.name)));
+      await this.#renew(agent);
       await delay(Math.max(0, RENEW_MS - (nowMs() - started)));
     }
   }

@@ -46,12 +46,13 @@ export class TestApi implements KubeApi {
   readonly #agent: Agent;
   readonly #headers: Readonly<Record<string, string>>;
 
-  constructor(access: Access, userAgent = 'herald-test') {
+  /** `maxSockets`: each watch has one to itself */
+  constructor(access: Access, userAgent = 'herald-test', maxSockets = 64) {
     const { credentials, ca, server } = access;
     const keys =
       credentials.kind === 'certificate' ? { cert: credentials.cert, key: credentials.key } : {};
     this.#server = new URL(server);
-    this.#agent = new Agent({ keepAlive: true, maxSockets: 64, ca, ...keys });
+    this.#agent = new Agent({ keepAlive: true, maxSockets, ca, ...keys });
     this.#headers = {
       'user-agent': userAgent,
       ...(credentials.kind === 'token' ? { authorization: `Bearer ${credentials.token}` } : {}),
@@ -139,6 +140,7 @@ export class TestApi implements KubeApi {
       if (response.statusCode === 410) return { kind: 'gone' };
       if (response.statusCode !== 200)
         throw errorOf(response, await bodyOf(response), `watch ${path}`);
+      options.onOpen?.();
       return await readEvents(response, options);
     } catch (error) {
       if (options.signal.aborted) return { kind: 'closed' };

@@ -42,6 +42,8 @@ describe('claims of two filtered watches', () => {
     union.progress('anycast', 8n);
     expect([union.isBehind, union.laggard, union.observed]).to.deep.equal([false, undefined, 3n]);
     union.put('anycast', form(9, ['anycast'], { name: 'a' }));
+    expect(union.isBehind).to.equal(false);
+    union.put('anycast', form(10, ['anycast'], { name: 'a', isActive: false }));
     expect(union.isBehind).to.equal(true);
   });
 
@@ -119,7 +121,7 @@ describe('claims of two filtered watches', () => {
     expect(union.observed).to.equal(3n);
     union.put('node', form(2, ['node'], { name: 'd' }));
     expect(union.observed).to.equal(2n);
-    expect(union.laggard).to.deep.equal({ filter: 'node', version: 3n });
+    expect(union.laggard).to.equal(undefined);
     union.put('node', form(4, ['node'], { name: 'd', isActive: false }));
     expect(union.observed).to.equal(3n);
   });
@@ -131,7 +133,20 @@ describe('claims of two filtered watches', () => {
     expect(union.observed).to.equal(2n);
     expect(union.laggard).to.equal(undefined);
     union.put('anycast', form(10, ['anycast']));
-    expect(union.laggard).to.deep.equal({ filter: 'node', version: 10n });
+    union.remove('anycast', 'c', 11n);
+    expect(union.laggard).to.deep.equal({ filter: 'node', version: 11n });
+  });
+
+  it('asks about its own claims behind what is taken from all nodes, not behind what all nodes get', () => {
+    const union = new ClaimUnion();
+    union.put('node', form(2, ['node'], { name: 'd' }));
+    union.put('anycast', form(5, ['anycast']));
+    union.put('anycast', form(6, ['anycast']));
+    expect([union.laggard, union.observed, union.isBehind]).to.deep.equal([undefined, 2n, false]);
+    union.put('anycast', form(7, ['anycast'], { isActive: false }));
+    expect(union.laggard).to.deep.equal({ filter: 'node', version: 7n });
+    union.progress('node', 7n);
+    expect([union.laggard, union.observed, union.isBehind]).to.deep.equal([undefined, 7n, false]);
   });
 
   // a store with some claims; each watch gets its events in order, in its own time; GETs are answered from the store at any moment
