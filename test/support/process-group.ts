@@ -12,8 +12,11 @@ const LOOK_EVERY_MS = 1;
 export function waitUntilStopped(group: number): void {
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
-    const moving = threadStates(group).filter((state) => !'TtZX'.includes(state));
-    if (moving.length === 0) return;
+    const states = threadStates(group);
+    const moving = states.filter((state) => !'TtZX'.includes(state));
+    // once the stop has begun, who sleeps in the kernel (D) stops on its way out: a parent that waits for its child to exec, an fsync
+    const hasBegun = states.length > moving.length;
+    if (moving.length === 0 || (hasBegun && moving.every((state) => state === 'D'))) return;
     if (performance.now() > deadline) {
       throw new Error(
         `group ${group} still runs ${PATIENCE_MS} ms after SIGSTOP: ${moving.join('')}`,

@@ -142,10 +142,14 @@ export class ClaimUnion<T extends VersionedClaim> {
     return observed;
   }
 
-  /** a watch has brought a change that somebody may wait for, and `observed` does not answer for it yet */
+  /** a watch or an answer has brought a change that somebody may wait for, and `observed` does not answer for it yet */
   get isBehind(): boolean {
     const { anycast, node } = this.#sides;
-    return this.observed < later(anycast.awaitedBy, node.awaitedBy);
+    let awaited = later(anycast.awaitedBy, node.awaitedBy);
+    for (const { kind, version } of this.#words.values()) {
+      if (kind === 'found') awaited = later(awaited, version);
+    }
+    return this.observed < awaited;
   }
 
   /** somebody was told that `observed` is this far */

@@ -14,5 +14,8 @@ export const NO_RECORD = [{}];
 /** There is a record, and nobody else is in it. */
 export function isRecordOfOurs(metadata: Loose): boolean {
   const writers = parts(metadata, 'managedFields');
-  return writers.length > 0 && writers.every(({ manager }) => manager === OUR_NAME);
+  return (
+    writers.length > 0 &&
+    writers.every(({ manager, operation }) => manager === OUR_NAME && operation === 'Update')
+  );
 }

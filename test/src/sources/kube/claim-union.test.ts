@@ -149,6 +149,16 @@ describe('claims of two filtered watches', () => {
     expect([union.laggard, union.observed, union.isBehind]).to.deep.equal([undefined, 7n, false]);
   });
 
+  it('is behind a release that it has read itself until a watch has passed it', () => {
+    const union = new ClaimUnion();
+    union.put('node', form(1, ['node']));
+    union.remove('node', 'c', 2n);
+    union.answer('c', 2n, form(3, ['node'], { isActive: false }));
+    expect([union.observed, union.isBehind]).to.deep.equal([2n, true]);
+    union.put('node', form(3, ['node'], { isActive: false }));
+    expect([union.observed, union.isBehind]).to.deep.equal([3n, false]);
+  });
+
   // a store with some claims; each watch gets its events in order, in its own time; GETs are answered from the store at any moment
   it('is right in the end, never lets go of what stays, and never says too much, whatever the order', () => {
     const states = fc.record({

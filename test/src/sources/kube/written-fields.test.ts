@@ -11,6 +11,11 @@ describe('the record of who wrote which field, read', () => {
       managedFields: [ours, { ...ours, subresource: 'status' }],
       isOurs: true,
     },
+    {
+      title: 'what was applied in our name',
+      managedFields: [{ ...ours, operation: 'Apply' }],
+      isOurs: false,
+    },
     { title: 'a person among us', managedFields: [ours, person], isOurs: false },
     { title: 'a person alone', managedFields: [person], isOurs: false },
     { title: 'none is kept', managedFields: undefined, isOurs: false },
