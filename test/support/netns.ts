@@ -12,9 +12,10 @@
  */
 
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { statFields } from '../../tools/proc-stat.ts';
 import { type Output, Running, type RunOptions, run, type SpawnOptions } from './process.ts';
 
 const namespaceFolder = '/run/netns';
@@ -40,12 +41,7 @@ export type Interface = { readonly name: string; readonly linkLocal: string };
 /** The start time of a process in clock ticks since boot, or undefined when there is no such process. */
 function startTicks(pid: number): string | undefined {
   try {
-    // The second field is the name in parentheses and may hold anything; the fields after it are plain.
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return text
-      .slice(text.lastIndexOf(')') + 2)
-      .split(' ')
-      .at(19);
+    return statFields(`/proc/${pid}/stat`).at(19);
   } catch {
     return undefined;
   }

@@ -3,7 +3,8 @@
  * that moment a server with many threads goes on answering, so a test that counts on silence has to look.
  */
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
+import { statFields } from '../../tools/proc-stat.ts';
 
 const PATIENCE_MS = 20_000;
 const LOOK_EVERY_MS = 1;
@@ -34,19 +35,13 @@ export function threadStates(group: number): string[] {
     .flatMap((path) => statOf(path)?.state ?? []);
 }
 
-function statOf(path: string): { readonly state: string; readonly group: number } | undefined {
-  // The name of the program stands in parentheses and may hold anything, also spaces and parentheses.
-  const text = read(path);
-  const [state, , group] = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return state === undefined || group === undefined ? undefined : { state, group: Number(group) };
-}
-
 /** A process may end between two looks: then there is nothing to read. */
-function read(path: string): string {
+function statOf(path: string): { readonly state: string; readonly group: number } | undefined {
   try {
-    return readFileSync(path, 'utf8');
+    const [state = '', , group] = statFields(path);
+    return { state, group: Number(group) };
   } catch {
-    return '';
+    return undefined;
   }
 }
 

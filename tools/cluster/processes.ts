@@ -6,6 +6,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { statFields } from '../proc-stat.ts';
 
 export interface Started {
   readonly name: string;
@@ -71,8 +72,7 @@ function commandLine(pid: string): readonly string[] {
 /** When a process began, in clock ticks since boot; undefined when there is none, or only what its parent has not yet taken notice of. */
 function startTicks(pid: number): string | undefined {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const fields = statFields(`/proc/${pid}/stat`);
     return fields[0] === 'Z' ? undefined : fields[19];
   } catch {
     return undefined;

@@ -1,6 +1,7 @@
 /** What the API server was asked to write, by its own counters: `create ipclaims` → how often. */
 
 import type { Cluster } from '../../cluster/support/cluster.ts';
+import { metricSamples } from './metric-samples.ts';
 
 const VERBS: Readonly<Record<string, string>> = {
   POST: 'create',
@@ -13,14 +14,12 @@ const VERBS: Readonly<Record<string, string>> = {
 export async function apiWrites({ api }: Cluster): Promise<ReadonlyMap<string, number>> {
   const text = String(await api.call({ method: 'GET', path: '/metrics' }));
   const writes = new Map<string, number>();
-  for (const line of text.split('\n')) {
-    if (!line.startsWith('apiserver_request_total{')) continue;
-    const label = (name: string) => new RegExp(`[{,]${name}="([^"]*)"`).exec(line)?.[1] ?? '';
+  for (const { label, value } of metricSamples(text, 'apiserver_request_total')) {
     const verb = VERBS[label('verb')];
     if (verb === undefined) continue;
     const part = label('subresource') === '' ? '' : `/${label('subresource')}`;
     const key = `${verb} ${label('resource')}${part}`;
-    writes.set(key, (writes.get(key) ?? 0) + Number(line.slice(line.lastIndexOf(' ') + 1)));
+    writes.set(key, (writes.get(key) ?? 0) + value);
   }
   return writes;
 }

@@ -5,6 +5,7 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { statFields } from '../../../tools/proc-stat.ts';
 import { done, notYet, until } from '../../support/poll.ts';
 import { Running } from '../../support/process.ts';
 
@@ -104,9 +105,7 @@ export class Daemon {
 }
 
 export function cpuSeconds(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // the name in parentheses may hold anything; the fields after it are plain
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const fields = statFields(`/proc/${pid}/stat`);
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 

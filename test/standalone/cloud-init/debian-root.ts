@@ -5,8 +5,8 @@
  */
 
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { inCache } from '../../../tools/cache-folder.ts';
 import { run } from '../../support/process.ts';
 
 /**
@@ -21,8 +21,7 @@ const timeoutMs = 15 * 60_000;
 
 /** The folder of the root; made when it is not there. */
 export async function debianRoot(): Promise<string> {
-  const { XDG_CACHE_HOME: cache = join(homedir(), '.cache') } = process.env;
-  const folder = join(cache, 'herald/debootstrap');
+  const folder = inCache('debootstrap');
   const suite = /^VERSION_CODENAME=(\S+)$/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1];
   if (suite === undefined) throw new Error('/etc/os-release names no release');
   const root = join(folder, `${suite}-cloud-init`);
