@@ -90,13 +90,6 @@ export class Lab {
     }
   }
 
-  /** Sets a kernel value of a machine's network; what it was before. */
-  async setKernel(machine: string, name: string, value: string): Promise<string> {
-    const before = (await this.on(machine, ['sysctl', '-n', name])).trim().replaceAll(/\s+/g, ' ');
-    await this.on(machine, ['sysctl', '-q', '-w', `${name}=${value}`]);
-    return before;
-  }
-
   /** A program on one of the machines. */
   async on(machine: string, args: readonly string[], input = ''): Promise<string> {
     return (await run([...this.enter(machine), ...args], { input })).stdout;

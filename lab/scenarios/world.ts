@@ -18,13 +18,6 @@ import { TableWatch } from './table-watch.ts';
 
 const KUBECTL_MS = 120_000;
 
-/**
- * Of the client: all that a client may use. With the kernel's own choice of 28,000 and its steps of nine on average, 500 connections a second come back to
- * a port after six seconds. A node remembers a connection that was reset for ten, pod and all, and may send the new one to the pod of the old one; when
- * that is gone, it goes nowhere. No client of a Service is that fast alone, so this one takes twice the time.
- */
-const CLIENT_PORTS = '1024 65535';
-
 /** What an object says of itself. */
 export interface Condition {
   readonly status: string;
@@ -64,9 +57,6 @@ export class World {
   }
 
   async begin(): Promise<void> {
-    const ports = 'net.ipv4.ip_local_port_range';
-    const before = await this.lab.setKernel('client', ports, CLIENT_PORTS);
-    this.later(() => this.lab.setKernel('client', ports, before));
     this.later(() => this.kubectl(['delete', 'namespace', this.namespace, '--ignore-not-found']));
     await this.kubectl(['create', 'namespace', this.namespace]);
   }

@@ -23,7 +23,7 @@ describe('the plan of a lab', () => {
         'lab.x.n3',
       ],
     ]);
-    expect(namespaces[1]?.sysctls).to.include('net.ipv4.fib_multipath_hash_policy=1');
+    expect(namespaces[1]?.sysctls).to.include('net.ipv4.fib_multipath_hash_fields=55');
   });
 
   it("starts an agent in the network of its node, with its files and Docker's capabilities and NET_ADMIN", () => {

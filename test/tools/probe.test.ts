@@ -1,7 +1,8 @@
 /** The clients of tools/probe, and what their logs say. */
 
+import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { Socket } from 'node:net';
+import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { Holding, Probing } from '../../lab/scenarios/client.ts';
 import { eventually } from '../../lab/scenarios/poll.ts';
@@ -31,6 +32,12 @@ describe('the log of held connections', () => {
   });
 });
 
+function addressOf(server: Server): { readonly address: string; readonly port: number } {
+  const told = server.address();
+  if (typeof told !== 'object' || told === null) throw new Error('the server does not listen');
+  return { address: told.address, port: told.port };
+}
+
 describe('a client', function () {
   this.timeout(30_000);
   const sockets: Socket[] = [];
@@ -46,11 +53,7 @@ describe('a client', function () {
     server.close(done);
   });
 
-  function target(): { readonly address: string; readonly port: number } {
-    const told = server.address();
-    if (typeof told !== 'object' || told === null) throw new Error('the server does not listen');
-    return { address: told.address, port: told.port };
-  }
+  const target = () => addressOf(server);
 
   it('tells which of the connections that it holds were cut, and by what', async () => {
     sockets.length = 0;
@@ -92,5 +95,29 @@ describe('a client', function () {
     } finally {
       await probing.end();
     }
+  });
+
+  it('ends what was answered in order: a reset would be remembered on the way', async () => {
+    const ends: string[] = [];
+    const answer = 'HTTP/1.1 200 OK\r\nX-Node: m1\r\nContent-Length: 0\r\n\r\n';
+    // closes its half as soon as it has answered, and waits for the other
+    const closing = createTcpServer({ allowHalfOpen: true }, (socket) => {
+      socket.once('data', () => socket.end(answer));
+      socket.on('end', () => ends.push('in order'));
+      socket.on('error', ({ message }) => ends.push(message));
+    });
+    await once(closing.listen(0, '127.0.0.1'), 'listening');
+    const probing = new Probing([], { ...addressOf(closing), everyMs: 5, seconds: 20 });
+    try {
+      await eventually(
+        'fifty have ended',
+        async () => ends.length,
+        (found) => (found > 50 ? undefined : `${found} have`),
+      );
+    } finally {
+      await probing.end();
+      closing.close();
+    }
+    expect(new Set(ends)).to.deep.equal(new Set(['in order']));
   });
 });

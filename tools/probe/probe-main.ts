@@ -40,7 +40,7 @@ function flush(): void {
 type Finish = (outcome: string) => void;
 
 /** Writes down one outcome, the first; `end` lets go of what the probe holds, `late` says what it waited for in vain. */
-function begin(end: () => void, late = () => '!timeout'): Finish {
+function begin(end: (isAnswered: boolean) => void, late = () => '!timeout'): Finish {
   const sentMs = nowMs();
   open += 1;
   let isOver = false;
@@ -50,7 +50,7 @@ function begin(end: () => void, late = () => '!timeout'): Finish {
     open -= 1;
     clearTimeout(timer);
     lines.push(`${sentMs.toFixed(3)} ${(nowMs() - sentMs).toFixed(3)} ${outcome}\n`);
-    end();
+    end(!outcome.startsWith('!'));
   };
   const timer = setTimeout(() => finish(late()), timeoutMs);
   return finish;
@@ -78,9 +78,8 @@ function probeByDatagram(): void {
 function probeByConnection(): void {
   let isOpen = false;
   const socket = dial();
-  // By a reset, which TLS cannot: thousands of connections in TIME_WAIT would use up the ports.
   const finish = begin(
-    () => (ca === undefined ? socket.resetAndDestroy() : socket.destroy()),
+    (isAnswered) => letGo(socket, isAnswered),
     () => (isOpen ? '!no-answer' : '!timeout'),
   );
   socket.on('connect', () => {
@@ -99,6 +98,24 @@ function probeByConnection(): void {
     const who = ca === undefined ? /^x-node: *(\S+)/im.exec(answer)?.[1] : nameOf(socket);
     finish(status === '200' ? (who ?? '!nameless') : `!HTTP-${status}`);
   });
+}
+
+/**
+ * The server was asked to close, so its end comes by itself and is answered by ours; the TIME_WAIT is then the server's, and no port
+ * of ours is used up. Not by a reset: a node on the way remembers a connection that was reset, and where it went, for ten seconds, and a SYN from
+ * the same port goes there again, even to a pod that has left since. Only one that was ended in order gives way to a new one.
+ */
+function letGo(socket: Socket, isAnswered: boolean): void {
+  if (ca !== undefined) {
+    socket.destroy();
+    return;
+  }
+  if (!isAnswered) {
+    socket.resetAndDestroy();
+    return;
+  }
+  const impatience = setTimeout(() => socket.resetAndDestroy(), timeoutMs);
+  socket.on('close', () => clearTimeout(impatience));
 }
 
 function dial(): Socket {
