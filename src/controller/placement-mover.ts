@@ -7,6 +7,7 @@ import { type Clock, formatAddress } from 'bgp-ts';
 import type { Log } from '../log/log.ts';
 import { ANYCAST_LABEL, nodeLabel, type PreferenceLevel } from '../model/names.ts';
 import { assignOne, type Decision } from '../scheduler/assign.ts';
+import { Filling } from '../scheduler/fill.ts';
 import { leaveAnycast } from '../scheduler/mode-change.ts';
 import { type MoveStep, moveStep, type Part } from '../scheduler/move.ts';
 import type { MoveBudget } from '../scheduler/move-rate.ts';
@@ -72,6 +73,7 @@ export class Mover {
   /** claims that are not where they shall be */
   readonly #unsettled = new Set<string>();
   readonly #leaving = new PlacementLeaving();
+  readonly #filling = new Filling();
   /** claims that a node lost its label on, by that label; what it has confirmed falls out when somebody looks */
   readonly #lost = new Map<string, Set<string>>();
   /** when a move that had to wait may go */
@@ -223,7 +225,13 @@ export class Mover {
       ...(claim.node !== undefined && { node: claim.node }),
     };
     const candidates = this.#isCut(claim.node) ? nodes.steady(all) : all;
-    return assignOne(asked, candidates, (node) => index.loadBeside(name, node));
+    const loadOf = (node: string) => index.loadBeside(name, node);
+    const { node: from } = claim;
+    if (from === undefined) return assignOne(asked, candidates, loadOf);
+    const { eligible } = candidates;
+    const waiting = loadOf(from) + 1;
+    const least = () => this.#filling.next({ from, group, eligible, waiting, loadOf });
+    return assignOne(asked, candidates, loadOf, least);
   }
 
   /** it lives, but nobody reaches anything through it */

@@ -65,17 +65,17 @@ function byName(claims: readonly AssignClaim[]): readonly AssignClaim[] {
   return isOrdered ? claims : claims.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The same for one claim alone, where `loadOf` counts all the others. */
+/** The same for one claim alone, where `loadOf` counts all the others; `least`: who gets it where `fair` may choose freely. */
 export function assignOne(
   claim: AssignClaim,
   group: NodeGroup,
   loadOf: (node: string) => number,
+  least = () => leastOf(group.eligible, loadOf),
 ): Decision {
   const isEligible = (node: string) => holds(group.eligible, node);
   if (mayStay(claim, group, isEligible)) {
     return { kind: 'keep', claim: claim.name, node: claim.node };
   }
-  const least = () => leastOf(group.eligible, loadOf);
   const node = nodeFor(claim, group, { isEligible, loadOf, least });
   return node === undefined
     ? { kind: 'none', claim: claim.name }
@@ -110,7 +110,11 @@ function nodeFor(claim: AssignClaim, { eligible }: NodeGroup, scales: Scales): s
   return leastOf(eligible.filter(isOpen), scales.loadOf) ?? scales.least();
 }
 
-function leastOf(nodes: readonly string[], loadOf: (node: string) => number): string | undefined {
+/** the first of them, where several are */
+export function leastOf(
+  nodes: readonly string[],
+  loadOf: (node: string) => number,
+): string | undefined {
   let best: string | undefined;
   let bestLoad = Number.POSITIVE_INFINITY;
   for (const node of nodes) {

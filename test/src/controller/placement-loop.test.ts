@@ -216,6 +216,29 @@ describe('PlacementLoop', () => {
     }
   });
 
+  it('fills one node after the other, also where moves wait for their turn', async () => {
+    bed = new Bed();
+    await bed.join('lost', 'm', 'n', 'o', 'p', 'q');
+    // more than may move at once
+    for (let index = 0; index < 1502; index += 1) {
+      bed.claim(index, { node: 'lost' }, { [nodeLabel('lost')]: '0' });
+    }
+    bed.control();
+    await bed.run(12);
+    bed.agent('lost').isSilent = true;
+    const before = bed.api.calls.length;
+    await bed.run(25);
+    expect(bed.loads()).to.deep.equal([0, 301, 301, 300, 300, 300]);
+    const goals = bed.api.calls
+      .slice(before)
+      .filter(({ resource, subresource }) => resource === IP_CLAIMS && subresource === undefined)
+      .map(({ body }) => Object(Object(body)['spec'])['node'])
+      .filter((node) => node !== undefined);
+    expect(goals).to.have.length(1502);
+    const changes = goals.filter((node, index) => node !== goals[index - 1]).length;
+    expect(changes, 'to one after the other, and the two that are left').to.equal(7);
+  });
+
   it('moves nothing back when the node returns', async () => {
     await three(9);
     bed.agent('a').isSilent = true;
