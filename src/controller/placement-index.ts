@@ -9,12 +9,17 @@ import { isNodeLabel, nodeLabel } from '../model/names.ts';
 export class PlacementIndex {
   readonly #holders = new Map<string, string>();
   readonly #loads = new Map<string, number>();
+  /** which kind of claim it is, as far as the scheduler has looked at it */
+  readonly #groups = new Map<string, string>();
+  /** of each kind: as #loads */
+  readonly #groupLoads = new Map<string, Map<string, number>>();
   readonly #labels = new Map<string, readonly string[]>();
   readonly #byLabel = new Map<string, Set<string>>();
 
   /** A claim as it is; undefined: it is gone, or none of the scheduler's. */
   set(name: string, claim: Pick<IpClaim, 'labels' | 'node'> | undefined): void {
     this.hold(name, claim?.node);
+    if (claim === undefined) this.#groups.delete(name);
     for (const label of this.#labels.get(name) ?? []) this.#part(label, name);
     this.#labels.delete(name);
     if (claim === undefined) return;
@@ -28,22 +33,27 @@ export class PlacementIndex {
     }
   }
 
-  /** Who shall hold it, decided but perhaps not written yet. */
-  hold(name: string, node: string | undefined): void {
+  /** Who shall hold it, decided but perhaps not written yet; with the kind of claim that it is. */
+  hold(name: string, node: string | undefined, group = this.#groups.get(name)): void {
     const before = this.#holders.get(name);
-    if (before === node) return;
-    if (before !== undefined) this.#unload(before);
+    if (before === node && group === this.#groups.get(name)) return;
+    if (before !== undefined) this.#count(name, before, -1);
+    if (group !== undefined) this.#groups.set(name, group);
     if (node === undefined) this.#holders.delete(name);
     else {
       this.#holders.set(name, node);
-      this.#loads.set(node, this.load(node) + 1);
+      this.#count(name, node, 1);
     }
   }
 
-  #unload(node: string): void {
-    const load = this.load(node) - 1;
-    if (load > 0) this.#loads.set(node, load);
-    else this.#loads.delete(node);
+  #count(name: string, node: string, by: number): void {
+    add(this.#loads, node, by);
+    const group = this.#groups.get(name);
+    if (group === undefined) return;
+    const loads = this.#groupLoads.get(group) ?? new Map<string, number>();
+    add(loads, node, by);
+    if (loads.size === 0) this.#groupLoads.delete(group);
+    else this.#groupLoads.set(group, loads);
   }
 
   #part(label: string, name: string): void {
@@ -61,7 +71,19 @@ export class PlacementIndex {
     return this.load(node) - (this.#holders.get(name) === node ? 1 : 0);
   }
 
+  /** of one kind, those that the scheduler has looked at; without this claim's own weight */
+  groupLoadBeside(name: string, group: string, node: string): number {
+    const isOwn = this.#holders.get(name) === node && this.#groups.get(name) === group;
+    return (this.#groupLoads.get(group)?.get(node) ?? 0) - (isOwn ? 1 : 0);
+  }
+
   claimsOf(node: string): Iterable<string> {
     return this.#byLabel.get(nodeLabel(node)) ?? [];
   }
+}
+
+function add(loads: Map<string, number>, node: string, by: number): void {
+  const load = (loads.get(node) ?? 0) + by;
+  if (load > 0) loads.set(node, load);
+  else loads.delete(node);
 }

@@ -121,7 +121,7 @@ export class Mover {
       return { kind: 'rest', again: LOOK_AGAIN };
     }
     const target = decision.kind === 'none' ? undefined : decision.node;
-    index.hold(subject.name, target ?? subject.claim.node);
+    index.hold(subject.name, target ?? subject.claim.node, subject.group);
     if (target === undefined) return this.#nobody(subject);
     const step = this.#step(subject, memory, target);
     switch (step.kind) {
@@ -229,7 +229,7 @@ export class Mover {
     const { node: from } = claim;
     if (from === undefined) return assignOne(asked, candidates, loadOf);
     const { eligible } = candidates;
-    const waiting = loadOf(from) + 1;
+    const waiting = index.groupLoadBeside(name, group, from) + 1;
     const least = () => this.#filling.next({ from, group, eligible, waiting, loadOf });
     return assignOne(asked, candidates, loadOf, least);
   }

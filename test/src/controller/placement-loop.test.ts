@@ -12,6 +12,7 @@ import {
   nodeLabel,
   nodeLease,
 } from '../../../src/model/names.ts';
+import { MOST_IN_A_ROW } from '../../../src/scheduler/fill.ts';
 import { ApiError, type KubeObject } from '../../../src/sources/kube/api.ts';
 import {
   IP_CLAIMS,
@@ -216,27 +217,97 @@ describe('PlacementLoop', () => {
     }
   });
 
-  it('fills one node after the other, also where moves wait for their turn', async () => {
-    bed = new Bed();
-    await bed.join('lost', 'm', 'n', 'o', 'p', 'q');
-    // more than may move at once
-    for (let index = 0; index < 1502; index += 1) {
-      bed.claim(index, { node: 'lost' }, { [nodeLabel('lost')]: '0' });
-    }
-    bed.control();
-    await bed.run(12);
-    bed.agent('lost').isSilent = true;
-    const before = bed.api.calls.length;
-    await bed.run(25);
-    expect(bed.loads()).to.deep.equal([0, 301, 301, 300, 300, 300]);
-    const goals = bed.api.calls
-      .slice(before)
-      .filter(({ resource, subresource }) => resource === IP_CLAIMS && subresource === undefined)
-      .map(({ body }) => Object(Object(body)['spec'])['node'])
-      .filter((node) => node !== undefined);
-    expect(goals).to.have.length(1502);
-    const changes = goals.filter((node, index) => node !== goals[index - 1]).length;
-    expect(changes, 'to one after the other, and the two that are left').to.equal(7);
+  describe('the claims of a node that goes', () => {
+    const on = (node: string, from: number, count: number) => {
+      for (let index = from; index < from + count; index += 1) {
+        bed.claim(index, { node }, { [nodeLabel(node)]: '0' });
+      }
+    };
+
+    it('come to the others a few at a time, also where moves wait for their turn', async () => {
+      bed = new Bed();
+      await bed.join('lost', 'm', 'n', 'o', 'p', 'q');
+      // more than may move at once
+      on('lost', 0, 1502);
+      bed.control();
+      await bed.run(12);
+      bed.agent('lost').isSilent = true;
+      const before = bed.api.calls.length;
+      await bed.run(25);
+      expect(bed.loads()).to.deep.equal([0, 301, 301, 300, 300, 300]);
+      const goals = bed.api.calls
+        .slice(before)
+        .filter(({ resource, subresource }) => resource === IP_CLAIMS && subresource === undefined)
+        .map(({ body }) => Object(Object(body)['spec'])['node'])
+        .filter((node) => node !== undefined);
+      expect(goals).to.have.length(1502);
+      const rows = goals.filter((node, index) => node !== goals[index - 1]).length;
+      expect(rows).to.be.within(1502 / MOST_IN_A_ROW, 1502 / MOST_IN_A_ROW + 5);
+    });
+
+    it('are not all for the one that proves itself first', async () => {
+      bed = new Bed();
+      await bed.join('lost', 'm', 'n', 'o', 'p');
+      on('lost', 0, 40);
+      await bed.agent('lost').release();
+      bed.control();
+      await bed.run(30);
+      expect(bed.loads()).to.deep.equal([0, 10, 10, 10, 10]);
+    });
+
+    it('are spread as those that go, not as those that stay', async () => {
+      bed = new Bed(exclusivePool('stays', { addresses: ['10.0.0.0/25'] }));
+      const drain = { on: ['cordon'], waitSeconds: 10 };
+      bed.api.put(IP_POOLS, exclusivePool('goes', { addresses: ['10.0.0.128/25'], drain }));
+      await bed.join('cordoned', 'm', 'n', 'o', 'p');
+      on('cordoned', 0, 100);
+      on('cordoned', 130, 12);
+      bed.control();
+      await bed.run(15);
+      const node = bed.api.object(NODES, 'cordoned');
+      bed.api.put(NODES, { ...node, spec: { unschedulable: true } });
+      await bed.run(30);
+      expect(bed.loads()).to.deep.equal([100, 3, 3, 3, 3]);
+    });
+
+    it('are spread anew each time that it goes', async () => {
+      bed = new Bed();
+      await bed.join('lost', 'm', 'n', 'o');
+      on('lost', 0, 90);
+      bed.control();
+      await bed.run(12);
+      bed.agent('lost').isSilent = true;
+      await bed.run(25);
+      expect(bed.loads()).to.deep.equal([0, 30, 30, 30]);
+      const kept = new Map<unknown, number>();
+      for (const claim of bed.api.all(IP_CLAIMS)) {
+        const count = (kept.get(nodeOf(claim)) ?? 0) + 1;
+        kept.set(nodeOf(claim), count);
+        if (count > 5) await bed.api.delete(IP_CLAIMS, claim.metadata.name);
+      }
+      bed.agent('lost').isSilent = false;
+      await bed.run(15);
+      on('lost', 200, 15);
+      await bed.run(8);
+      bed.agent('lost').isSilent = true;
+      await bed.run(25);
+      expect(bed.loads()).to.deep.equal([0, 10, 10, 10]);
+    });
+
+    it('are spread evenly at any time, should it come back in the middle', async () => {
+      bed = new Bed();
+      await bed.join('drained', 'm', 'n', 'o', 'p', 'q');
+      on('drained', 0, 1500);
+      bed.control();
+      await bed.run(12);
+      await bed.agent('drained').setDraining('cordon');
+      await bed.run(6);
+      await bed.agent('drained').setDraining(undefined);
+      await bed.run(20);
+      const [kept = 0, ...others] = bed.loads();
+      expect(kept).to.be.within(1, 1400);
+      expect(Math.max(...others) - Math.min(...others)).to.be.at.most(2 * MOST_IN_A_ROW);
+    });
   });
 
   it('moves nothing back when the node returns', async () => {
