@@ -29,6 +29,8 @@ export interface Result {
   readonly measured: readonly Measured[];
   /** absent: it went as it should */
   readonly failure?: string;
+  /** it says nothing: the client could not see how it went */
+  readonly isUnseen?: boolean;
   /** why it was not played */
   readonly refusal?: string;
 }

@@ -11,8 +11,11 @@ export interface Allowance {
 
 /** the routers of a rack and the spine take over a new way in less */
 const CHANGE_OVER_MS = 100;
-/** A client that was not answered for longer, though no probe was lost, has sent none: the machine was too busy for it to see anything. */
+/** A client that has sent nothing for longer could see nothing: the machine was too busy for it, or stood still. */
 const BLIND_MS = 2000;
+
+/** Nobody can say how the story went. */
+export class ClientWasBlind extends Error {}
 
 /** No probe was lost, and no connection was cut. */
 export function expectNone(outage: Outage): void {
@@ -49,10 +52,15 @@ function expectFewCut(outage: Outage, { everyMs, changes = 1 }: Allowance): void
   if (outage.resets > most) throw new Error(`${told(outage)}; at most ${most} can have been open`);
 }
 
-function expectSight({ sent, longestGapMs }: Outage): void {
+function expectSight(outage: Outage): void {
+  const { sent, longestGapMs, longestPauseMs } = outage;
   if (sent === 0) throw new Error('no probe was sent');
+  if (longestPauseMs > BLIND_MS) {
+    const time = `${Math.round(longestPauseMs)} ms`;
+    throw new ClientWasBlind(`the client itself sent nothing for ${time}; ${told(outage)}`);
+  }
   if (longestGapMs <= BLIND_MS) return;
-  throw new Error(`nobody answered the client for ${Math.round(longestGapMs)} ms`);
+  throw new Error(`nobody answered for ${Math.round(longestGapMs)} ms; ${told(outage)}`);
 }
 
 function told({ sent, lost, resets, outageMs, reasons }: Outage): string {

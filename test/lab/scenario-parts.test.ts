@@ -7,6 +7,7 @@ import { gracefulRestartOf } from '../../lab/scenarios/router-sessions.ts';
 import { fromBird, fromFrr } from '../../lab/scenarios/router-tables.ts';
 import { expectWays } from '../../lab/scenarios/table-watch.ts';
 import {
+  ClientWasBlind,
   expectBrief,
   expectNone,
   expectNoneLost,
@@ -20,6 +21,7 @@ const QUIET: Outage = {
   resets: 0,
   outageMs: 0,
   longestGapMs: 20,
+  longestPauseMs: 20,
   answeredBy: { m1: 1000 },
   reasons: {},
 };
@@ -98,7 +100,16 @@ describe('what a story may cost its client', () => {
     );
     expect(() => expectNone({ ...QUIET, resets: 1 })).to.throw('1 cut');
     expect(() => expectNone({ ...QUIET, sent: 0 })).to.throw('no probe was sent');
-    expect(() => expectNone({ ...QUIET, longestGapMs: 2500 })).to.throw('for 2500 ms');
+    expect(() => expectNone({ ...QUIET, longestGapMs: 2500 })).to.throw(
+      Error,
+      'nobody answered for 2500 ms; of 1000 probes 0 were lost',
+    );
+  });
+
+  it('is not known where the client itself has sent nothing', () => {
+    const still = { ...QUIET, longestGapMs: 2500, longestPauseMs: 2500 };
+    expect(() => expectNone(still)).to.throw(ClientWasBlind, 'sent nothing for 2500 ms');
+    expect(() => expectNone({ ...QUIET, longestGapMs: 2500 })).not.to.throw(ClientWasBlind);
   });
 
   it('is those that were open when their way changed, and no more than can have been', () => {

@@ -23,6 +23,8 @@ export type Outage = {
   readonly outageMs: number;
   /** The longest time between two answered probes, by when they were sent. */
   readonly longestGapMs: number;
+  /** The longest time in which the client itself sent nothing. */
+  readonly longestPauseMs: number;
   /** How many each server answered. */
   readonly answeredBy: Readonly<Record<string, number>>;
   /** How many were lost for which reason. */
@@ -57,13 +59,13 @@ export function analyse(
   const lost = probes.filter(({ lost: why }) => why !== undefined && why !== resetWhileOpen);
   const [first, last] = [lost.at(0), lost.at(-1)];
   const answers = probes.filter((probe) => probe.lost === undefined).map((probe) => probe.sentMs);
-  const edges = [fromMs, ...answers, toMs];
   return {
     sent: probes.length,
     lost: lost.length,
     resets: probes.filter((probe) => probe.lost === resetWhileOpen).length,
     outageMs: first === undefined || last === undefined ? 0 : last.sentMs - first.sentMs + everyMs,
-    longestGapMs: longestGap(edges),
+    longestGapMs: longestGap([fromMs, ...answers, toMs]),
+    longestPauseMs: longestGap([fromMs, ...probes.map(({ sentMs }) => sentMs), toMs]),
     answeredBy: tally(probes.map((probe) => probe.who)),
     reasons: tally(lost.map((probe) => probe.lost)),
   };

@@ -40,7 +40,7 @@ function flush(): void {
 type Finish = (outcome: string) => void;
 
 /** Writes down one outcome, the first; `end` lets go of what the probe holds, `late` says what it waited for in vain. */
-function begin(end: (isAnswered: boolean) => void, late = () => '!timeout'): Finish {
+function begin(end: () => void, late = () => '!timeout'): Finish {
   const sentMs = nowMs();
   open += 1;
   let isOver = false;
@@ -50,7 +50,7 @@ function begin(end: (isAnswered: boolean) => void, late = () => '!timeout'): Fin
     open -= 1;
     clearTimeout(timer);
     lines.push(`${sentMs.toFixed(3)} ${(nowMs() - sentMs).toFixed(3)} ${outcome}\n`);
-    end(!outcome.startsWith('!'));
+    end();
   };
   const timer = setTimeout(() => finish(late()), timeoutMs);
   return finish;
@@ -77,9 +77,10 @@ function probeByDatagram(): void {
 
 function probeByConnection(): void {
   let isOpen = false;
+  let isAnswered = false;
   const socket = dial();
   const finish = begin(
-    (isAnswered) => letGo(socket, isAnswered),
+    () => letGo(socket, isAnswered),
     () => (isOpen ? '!no-answer' : '!timeout'),
   );
   socket.on('connect', () => {
@@ -95,6 +96,7 @@ function probeByConnection(): void {
     answer += Buffer.from(chunk).toString('latin1');
     const status = /^HTTP\/1\.[01] (\d+)[^\n]*\n/.exec(answer)?.[1];
     if (status === undefined || !answer.includes('\r\n\r\n')) return;
+    isAnswered = true;
     const who = ca === undefined ? /^x-node: *(\S+)/im.exec(answer)?.[1] : nameOf(socket);
     finish(status === '200' ? (who ?? '!nameless') : `!HTTP-${status}`);
   });
@@ -102,20 +104,17 @@ function probeByConnection(): void {
 
 /**
  * The server was asked to close, so its end comes by itself and is answered by ours; the TIME_WAIT is then the server's, and no port
- * of ours is used up. Not by a reset: a node on the way remembers a connection that was reset, and where it went, for ten seconds, and a SYN from
- * the same port goes there again, even to a pod that has left since. Only one that was ended in order gives way to a new one.
+ * of ours is used up. Not by a reset: a node on the way remembers a connection that was reset, and where it went, for ten seconds. A SYN from the
+ * same port makes it forget, unless the server's end came in behind the reset; then it goes where the old one went, even to a pod that has left since.
  */
 function letGo(socket: Socket, isAnswered: boolean): void {
-  if (ca !== undefined) {
-    socket.destroy();
-    return;
+  // one that never came about would wait for that before it is reset
+  if (ca !== undefined || socket.connecting) socket.destroy();
+  else if (!isAnswered) socket.resetAndDestroy();
+  else {
+    const impatience = setTimeout(() => socket.resetAndDestroy(), timeoutMs);
+    socket.on('close', () => clearTimeout(impatience));
   }
-  if (!isAnswered) {
-    socket.resetAndDestroy();
-    return;
-  }
-  const impatience = setTimeout(() => socket.resetAndDestroy(), timeoutMs);
-  socket.on('close', () => clearTimeout(impatience));
 }
 
 function dial(): Socket {

@@ -34,6 +34,7 @@ describe('what the fail-over tests count', () => {
       resets: 1,
       outageMs: 30,
       longestGapMs: 40,
+      longestPauseMs: 10,
       answeredBy: { m1: 2, m2: 2 },
       reasons: { timeout: 1, ECONNREFUSED: 1 },
     });
