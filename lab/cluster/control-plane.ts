@@ -54,13 +54,15 @@ export function apiServerArgs(plan: ClusterPlan, { pki, kubeletClient }: ServerK
   });
 }
 
-/** Both have one instance: there is nobody to be elected against. */
+/**
+ * With an election, as in any cluster, though there is nobody to be elected against: one that cannot reach the API server ends and begins anew. A
+ * controller manager that lived through that would take all nodes for dead the moment the server is back, before they can say otherwise.
+ */
 const asClient = (kubeconfig: string): Readonly<Record<string, string>> => ({
   kubeconfig,
   'authentication-kubeconfig': kubeconfig,
   'authorization-kubeconfig': kubeconfig,
   'bind-address': '127.0.0.1',
-  'leader-elect': 'false',
 });
 
 export const controllerManagerArgs = (kubeconfig: string, pki: ServerKeys['pki']): string[] =>

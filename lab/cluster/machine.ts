@@ -73,7 +73,15 @@ export class Machine {
   start(name: string, command: string, args: readonly string[]): Daemon {
     return new Daemon(name, this.argv(command, args), join(this.folder, `${name}.log`));
   }
+
+  /** One that is started again when it ends, as a kubelet does it with a static pod; not where it does not even come up. */
+  keep(name: string, command: string, args: readonly string[]): Daemon {
+    return this.start(name, 'sh', ['-c', START_AGAIN, name, command, ...args]);
+  }
 }
+
+const START_AGAIN =
+  'while :; do begun=$(date +%s); "$@"; [ $(($(date +%s) - begun)) -ge 5 ] || exit 1; done';
 
 /** A program that outlives us. */
 export class Daemon {

@@ -130,7 +130,7 @@ async function startServers(context: ClusterContext, pki: Pki): Promise<Servers>
 function startControllers(context: ClusterContext, pki: Pki, machine: Machine): readonly Daemon[] {
   const start = (name: ProgramName, args: (kubeconfig: string) => readonly string[]) => {
     const kubeconfig = kubeconfigFor(context, pki, name, pki.client(`system:${name}`, []));
-    return machine.start(name, programOf(context, name), args(kubeconfig));
+    return machine.keep(name, programOf(context, name), args(kubeconfig));
   };
   return [
     start('kube-controller-manager', (kubeconfig) => controllerManagerArgs(kubeconfig, pki)),
