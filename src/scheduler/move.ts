@@ -143,7 +143,9 @@ function stepDown(view: MoveView, holder: Other, { target, others, heard }: Scen
   if (level !== undefined) {
     return write(`${holder.label} steps down`, { [holder.label]: String(level) });
   }
-  if (rest.some((other) => other.level > 0 && other.level === other.answer)) {
+  // the target may be there as well: one that was told to leave, and shall hold it again
+  const itself = own === undefined ? [] : [{ level: own, ...view.partOf(nodeLabel(target)) }];
+  if ([...rest, ...itself].some((each) => each.level > 0 && each.level === each.answer)) {
     return write(`${holder.label} leaves`, { [holder.label]: null });
   }
   const [next] = free;

@@ -205,6 +205,17 @@ describe('one step of a move', () => {
       .deep.equal({ [A]: '1' });
   });
 
+  it('lets it leave where such a level is left to nobody and the next holder announces already', () => {
+    const parts = {
+      [A]: { isGone: true, said: 2 },
+      [B]: { isGone: false, answer: 1, said: 1 },
+    } as const;
+    const step = moveStep(view({ [A]: 2, [B]: 1, [C]: 0 }, { node: 'c', target: 'b', parts }));
+    expect(step)
+      .to.have.nested.property('write.labels')
+      .deep.equal({ [C]: null });
+  });
+
   it('does not wait for anybody while the claim is withdrawn', () => {
     const step = moveStep(view({ [A]: 0 }, { node: 'a', target: 'b', isAnnounced: false }));
     expect(step)
