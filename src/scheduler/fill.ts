@@ -59,16 +59,12 @@ export class Filling {
 /** The highest level to which so many more claims lift all that are below it. */
 export function fillLevel(loads: readonly number[], count: number): number {
   const rising = loads.toSorted((one, other) => one - other);
-  const [least = 0] = rising;
-  let level = least;
   let rest = count;
   for (const [index, load] of rising.entries()) {
     const below = index + 1;
-    const next = rising[below] ?? Number.POSITIVE_INFINITY;
-    const cost = (next - load) * below;
-    if (cost > rest) return level + Math.floor(rest / below);
+    const cost = ((rising[below] ?? Number.POSITIVE_INFINITY) - load) * below;
+    if (cost > rest) return load + Math.floor(rest / below);
     rest -= cost;
-    level = next;
   }
-  return level;
+  return 0;
 }
