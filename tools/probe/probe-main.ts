@@ -103,22 +103,24 @@ function probeByConnection(): void {
 }
 
 /**
- * The server was asked to close, so its end comes by itself and is answered by ours; the TIME_WAIT is then the server's, and no port
- * of ours is used up. Not by a reset: a node on the way remembers a connection that was reset, and where it went, for ten seconds. A SYN from the
- * same port makes it forget, unless the server's end came in behind the reset; then it goes where the old one went, even to a pod that has left since.
+ * Our end comes first, as a browser's does: the TIME_WAIT is then ours, where it costs a port for a minute, and not the server's. There it would be of an address
+ * and port that a node gave the connection on the way, may give to another soon, and which the server then takes for the old one. Not by a reset: a node on
+ * the way remembers a connection that was reset, and where it went, for ten seconds. A SYN from the same port makes it forget,
+ * unless the server's end came in behind the reset; then it goes where the old one went, even to a pod that has left since.
  */
 function letGo(socket: Socket, isAnswered: boolean): void {
   // one that never came about would wait for that before it is reset
   if (ca !== undefined || socket.connecting) socket.destroy();
   else if (!isAnswered) socket.resetAndDestroy();
   else {
+    socket.end();
     const impatience = setTimeout(() => socket.resetAndDestroy(), timeoutMs);
     socket.on('close', () => clearTimeout(impatience));
   }
 }
 
 function dial(): Socket {
-  const request = `GET /readyz HTTP/1.1\r\nHost: ${address}\r\nConnection: close\r\n\r\n`;
+  const request = `GET /readyz HTTP/1.1\r\nHost: ${address}\r\n\r\n`;
   const target = { host: address, port: Number(port) };
   if (ca === undefined) {
     const socket = connect(target);
