@@ -20,7 +20,7 @@ usage: tools/setup.sh [--packages] [--routers] [--help]
 
 Installs what is missing, and nothing when nothing is missing:
   Debian packages  libatomic1 (the pinned Node needs it to run at all); bird2, frr, gobgpd, openbgpd,
-                   exabgp, tshark, iproute2, nftables, ethtool, procps (the interop tests need them);
+                   exabgp, tshark, iproute2, nftables, conntrack, ethtool, procps (the interop tests need them);
                    etcd-server, openssl (the standalone tests run a real API server); debootstrap, python3,
                    systemd (they boot a Debian by cloud-init and verify units); libfaketime (they step an agent's clock);
                    chromium (the page of the demo); docker.io, containerd, runc, containernetworking-plugins,
@@ -71,6 +71,7 @@ has() { command -v "$1" >/dev/null 2>&1; }
 missing_lab_packages() {
   has ip || echo iproute2
   has nft || echo nftables
+  has conntrack || echo conntrack
   { has bird && has birdc; } || echo bird2
   { [ -x /usr/lib/frr/bgpd ] && has vtysh; } || echo frr
   { has gobgpd && has gobgp; } || echo gobgpd

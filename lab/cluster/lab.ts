@@ -48,6 +48,7 @@ export function whyNoCluster(): readonly string[] {
     runc: 'runc',
     openssl: 'openssl',
     nft: 'nftables',
+    conntrack: 'conntrack',
     ip: 'iproute2',
     nsenter: 'util-linux',
     flock: 'util-linux',

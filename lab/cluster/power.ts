@@ -20,7 +20,7 @@ import { podProgram } from './pod-program.ts';
 import { CONTROL_PLANE, PLAN_FILE } from './up.ts';
 
 const OFF_WITHIN_MS = 20_000;
-const NFT_MS = 30_000;
+const COMMAND_MS = 30_000;
 const POLL_MS = 20;
 const SILENCE = [
   'add table inet no-power',
@@ -67,7 +67,7 @@ export class Machines {
 
   /** At once and in silence: its kernel, which lives on, says goodbye to nobody. Links stay up, as those of a switch between would. */
   async switchOff(node: string): Promise<void> {
-    await this.#nft(node, SILENCE);
+    await this.#inside(node, ['nft', SILENCE]);
     const { pid } = this.on(node);
     process.kill(pid, 'SIGKILL');
     const started = performance.now();
@@ -82,8 +82,9 @@ export class Machines {
   /** As after a boot; when the Node is Ready is for the API server to say. */
   async switchOn(node: string, say: (sentence: string) => void): Promise<void> {
     const plan = this.#node(node);
-    // the silence, and what kube-proxy wrote: a kernel that boots has no rules
-    await this.#nft(node, 'flush ruleset');
+    // the silence, what kube-proxy wrote, and the connections that it led somewhere: a kernel that boots has no rules and remembers nobody
+    await this.#inside(node, ['nft', 'flush ruleset']);
+    await this.#inside(node, ['conntrack', '-F']);
     const programs = await kubernetesPrograms(programNames, say);
     const pause = await podProgram(say);
     const context = { plan: this.plan, folder: this.#folder, programs, pause };
@@ -91,9 +92,10 @@ export class Machines {
     startKubelet(context, plan, machine);
   }
 
-  async #nft(node: string, rules: string): Promise<void> {
+  /** In the node's network, whether it has power or not. */
+  async #inside(node: string, call: readonly string[]): Promise<void> {
     const enter = `--net=/run/netns/${this.#node(node).netns}`;
-    await run('nsenter', [enter, 'nft', rules], { timeoutMs: NFT_MS });
+    await run('nsenter', [enter, ...call], { timeoutMs: COMMAND_MS });
   }
 
   #node(name: string): NodePlan {

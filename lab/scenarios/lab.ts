@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import type { Machines } from '../cluster/power.ts';
 import { type Output, run } from '../runner/machine.ts';
+import { NODES } from './places.ts';
 import { fromBird, fromFrr, type RouterTable } from './router-tables.ts';
 
 export interface RouterPlace {
@@ -87,6 +88,21 @@ export class Lab {
     } catch {
       // which is how it says so
       return false;
+    }
+  }
+
+  /**
+   * What nodes remember of connections to this address. One that was open when its way went elsewhere is never ended at the node that had it, and stays
+   * there with its pod for minutes; who comes to the address from the same port is led to that pod, which is gone with its story.
+   */
+  async forgetConnections(address: string): Promise<void> {
+    const family = address.includes(':') ? 'ipv6' : 'ipv4';
+    const call = ['conntrack', '-D', '-f', family, '-d', address];
+    for (const node of NODES) {
+      // where there was none, that is an error to it
+      const { stderr } = await run([...this.enter(node), ...call], { anyStatus: true });
+      if (!/ flow entries have been deleted/.test(stderr))
+        throw new Error(`the connections to ${address} that ${node} remembers: ${stderr.trim()}`);
     }
   }
 

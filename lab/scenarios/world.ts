@@ -44,6 +44,7 @@ export class World {
   readonly #folder: string;
   readonly #say: (line: string) => void;
   readonly #ends: (() => Promise<unknown>)[] = [];
+  readonly #reached = new Set<string>();
   readonly #signal: AbortSignal;
   #isGraceful = false;
   #isEnding = false;
@@ -295,15 +296,24 @@ export class World {
 
   async probe(wish: ProbeWish): Promise<Probing> {
     this.#mayGoOn();
+    this.#reach(wish.address);
     const probing = new Probing(this.lab.enter('client'), wish);
     this.later(() => probing.end());
     await probing.isUnderWay();
     return probing;
   }
 
+  /** The next story may get the same address. */
+  #reach(address: string): void {
+    if (this.#reached.has(address)) return;
+    this.#reached.add(address);
+    this.later(() => this.lab.forgetConnections(address));
+  }
+
   /** Connections that are open, and answered, from now on. */
   async hold(wish: HoldWish): Promise<Holding> {
     this.#mayGoOn();
+    this.#reach(wish.address);
     const holding = new Holding(this.lab.enter('client'), wish);
     this.later(() => holding.end());
     await holding.isUnderWay();

@@ -32,6 +32,8 @@ const NODES = ['n1', 'n2', 'n3'];
 const DUAL_STACK = join(import.meta.dirname, 'support/dual-stack.yaml');
 const KINDS_WHILE_UP = ['process', 'namespace', 'interface', 'cgroup', 'folder'];
 /** With all that is built in the cache, as docs/e2e.md promises; it is about a minute on two cores. */
+/** an address that nobody has */
+const FAR = '192.0.2.250';
 const UP_WITHIN_MS = 180_000;
 const WITHIN = { timeoutMs: 60_000, everyMs: 200 };
 
@@ -147,11 +149,20 @@ describe('the lab with a real cluster', function () {
   it('takes the power from a node and gives it back: the route goes and comes', async () => {
     const machines = new Machines(NAME);
     const [address = ''] = await addressesOf(up(lab));
+    const remembers = async (call: readonly string[]) =>
+      (await up(lab).network.exec('n2', ['conntrack', ...call, '-d', FAR])).stdout;
+    const connection = ['-p', 'tcp', '-s', '198.51.100.1', '--sport', '4000', '--dport', '80'];
+    await remembers(['-I', ...connection, '--state', 'ESTABLISHED', '--timeout', '3600']);
+    expect(await remembers(['-L'])).to.include('ESTABLISHED');
     await machines.switchOff('n2');
     expect(() => machines.on('n2')).to.throw('no power');
     await hasWays(up(lab), 'tor1', address, ['10.1.0.11']);
     await machines.switchOn('n2', () => undefined);
     await hasWays(up(lab), 'tor1', address, ['10.1.0.11', '10.1.0.12']);
+    expect(
+      await remembers(['-L']),
+      'what a kernel knows of a connection before it booted',
+    ).to.equal('');
   });
 
   page(BLOCKS.length - 1, BLOCKS.length);
