@@ -67,7 +67,7 @@ export const CONTROLLER_SETTINGS = {
     'SECONDS',
     '86400',
     seconds(1),
-    'after this long an address that was freed is given out again, whatever nodes have not confirmed',
+    'after this long an address that was freed is given out again, whatever nodes have not confirmed; never shorter than that of the agents',
   ),
   coolDown: row(
     'cool-down',

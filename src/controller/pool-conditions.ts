@@ -104,7 +104,7 @@ function awaiting(
   const more = nodes.length > NAMED ? `, and some for ${nodes.length - NAMED} more` : '';
   const what = `${named.join(', ')}${more} to confirm that it has let go of them`;
   const how =
-    'if a machine is off for good, delete its Node, or its IPNode where the Node is to stay';
+    'if a machine is off, delete its Node, or give it the taint node.kubernetes.io/out-of-service where it is to stay';
   return [{ type, status: 'True', reason: 'NodesSilent', message: `${what}; ${how}` }];
 }
 

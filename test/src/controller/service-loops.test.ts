@@ -252,7 +252,7 @@ describe('ServiceLoops', () => {
       expect(awaiting(), 'too soon').to.equal(undefined);
       await minute();
       expect(awaiting()).to.equal(
-        'True 2 released addresses wait for node silent to confirm that it has let go of them; if a machine is off for good, delete its Node, or its IPNode where the Node is to stay',
+        'True 2 released addresses wait for node silent to confirm that it has let go of them; if a machine is off, delete its Node, or give it the taint node.kubernetes.io/out-of-service where it is to stay',
       );
       expect(bed.claim('192.0.2.0')).to.not.equal(undefined);
     });
