@@ -1,7 +1,7 @@
 /**
- * Something that behaves like kube-proxy of Kubernetes 1.34 as far as Herald can see it: it learns of addresses from the status of Services, writes
- * its rules at most once a second, takes its time for that, and tells at /healthz when rules of a family were last written and at /metrics when it
- * last heard of something. Instead of rules it keeps the moment from which each address could have been served.
+ * Something that behaves like kube-proxy of Kubernetes 1.34 as far as Herald can see it: whatever it hears of a Service has it write its rules, but not before
+ * a second has passed since it last did. It learns of addresses from the status of Services, takes its time for writing, and tells at /healthz when rules of a
+ * family were last written and at /metrics when it last heard of something. Instead of rules it keeps the moment from which each address could have been served.
  */
 
 import { randomInt } from 'node:crypto';
@@ -9,7 +9,7 @@ import { createServer, type Server } from 'node:http';
 import { nowMs } from '../../../tools/probe/monotonic.ts';
 import type { ServiceFeed } from './service-feed.ts';
 
-/** kube-proxy's --iptables-min-sync-period */
+/** kube-proxy's --iptables-min-sync-period, from the end of one writing to the beginning of the next */
 const PERIOD_MS = 1000;
 /** what one writing of rules takes */
 const WRITING_MS = [5, 60] as const;
@@ -19,13 +19,15 @@ export class ProxyStandIn {
   /** addresses → since when their rules stand */
   readonly #served = new Map<string, number>();
   readonly #wanted = new Set<string>();
-  #lastStartMs = 0;
+  #lastEndMs = 0;
   #writtenAt = new Date();
   #queuedAt = new Date();
   #writings = 1;
   #busyMs = 10;
   #timer: NodeJS.Timeout | undefined;
   #isWriting = false;
+  /** of something that is not written yet */
+  #hasHeard = false;
 
   private constructor(server: Server) {
     this.#server = server;
@@ -38,7 +40,8 @@ export class ProxyStandIn {
       response.end(url === '/metrics' ? proxy.#metrics() : proxy.#health());
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    feed.onServed((_name, { address }) => proxy.#want(address));
+    feed.onHeard(() => proxy.#hear());
+    feed.onServed((_name, { address }) => proxy.#wanted.add(address));
     return proxy;
   }
 
@@ -90,15 +93,15 @@ export class ProxyStandIn {
       .join('');
   }
 
-  #want(address: string): void {
-    this.#wanted.add(address);
+  #hear(): void {
+    this.#hasHeard = true;
     this.#queuedAt = new Date();
     this.#schedule();
   }
 
   #schedule(): void {
     if (this.#timer !== undefined || this.#isWriting) return;
-    const waitMs = Math.max(0, this.#lastStartMs + PERIOD_MS - nowMs());
+    const waitMs = Math.max(0, this.#lastEndMs + PERIOD_MS - nowMs());
     this.#timer = setTimeout(() => this.#write(), waitMs);
   }
 
@@ -106,7 +109,8 @@ export class ProxyStandIn {
   #write(): void {
     this.#timer = undefined;
     this.#isWriting = true;
-    this.#lastStartMs = nowMs();
+    this.#hasHeard = false;
+    const startMs = nowMs();
     const taken = [...this.#wanted];
     this.#wanted.clear();
     setTimeout(
@@ -115,9 +119,10 @@ export class ProxyStandIn {
         for (const address of taken) this.#served.set(address, atMs);
         this.#writtenAt = new Date();
         this.#writings += 1;
-        this.#busyMs += atMs - this.#lastStartMs;
+        this.#busyMs += atMs - startMs;
+        this.#lastEndMs = atMs;
         this.#isWriting = false;
-        if (this.#wanted.size > 0) this.#schedule();
+        if (this.#hasHeard) this.#schedule();
       },
       randomInt(...WRITING_MS),
     );

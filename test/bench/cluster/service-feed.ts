@@ -17,6 +17,7 @@ export class ServiceFeed {
   readonly #ending = new AbortController();
   readonly #served = new Map<string, Served>();
   readonly #listeners = new Set<(name: string, served: Served) => void>();
+  readonly #hearers = new Set<() => void>();
 
   private constructor(api: TestApi, namespace: string) {
     this.#api = api;
@@ -33,6 +34,11 @@ export class ServiceFeed {
   /** by the name of the Service; those that have an address now */
   get served(): ReadonlyMap<string, Served> {
     return this.#served;
+  }
+
+  /** of anything: that a Service was made, changed or deleted */
+  onHeard(hearer: () => void): void {
+    this.#hearers.add(hearer);
   }
 
   onServed(listener: (name: string, served: Served) => void): void {
@@ -85,6 +91,7 @@ export class ServiceFeed {
   }
 
   #take(service: KubeObject, isGone: boolean): void {
+    for (const hearer of this.#hearers) hearer();
     const { name } = service.metadata;
     const [ingress] = items(field(service, 'status', 'loadBalancer', 'ingress'));
     const address = text(field(ingress, 'ip'));
