@@ -113,7 +113,7 @@ fuzz: setup ## 1,000,000 mutated messages through the decoder, time and memory b
 	@$(NODE) --expose-gc tools/fuzz.ts
 
 .PHONY: bench
-bench: bench-routers bench-agent bench-cluster ## everything that is measured, three tables (wants root and a quiet machine, about 45 minutes)
+bench: bench-routers bench-agent bench-cluster ## everything that is measured, three tables (wants root and a quiet machine, about 35 minutes)
 
 .PHONY: bench-routers
 bench-routers: setup build ## speed and memory beside BIRD, FRR, GoBGP, ExaBGP (wants root; BENCH=--help for options)

@@ -20,11 +20,11 @@ usage: tools/setup.sh [--packages] [--routers] [--help]
 
 Installs what is missing, and nothing when nothing is missing:
   Debian packages  libatomic1 (the pinned Node needs it to run at all); bird2, frr, gobgpd, openbgpd,
-                   exabgp, tshark, iproute2, nftables, conntrack, ethtool, procps (the interop tests need them);
+                   exabgp, tshark, iproute2, nftables, ethtool, procps (the interop tests need them);
                    etcd-server, openssl (the standalone tests run a real API server); debootstrap, python3,
                    systemd (they boot a Debian by cloud-init and verify units); libfaketime (they step an agent's clock);
                    chromium (the page of the demo); docker.io, containerd, runc, containernetworking-plugins,
-                   curl (the lab: images, containerlab, nodes with real pods, a client)
+                   conntrack, curl (the lab: images, containerlab, nodes with real pods, a client)
   npm packages     npm ci, when node_modules is missing or does not belong to package-lock.json
 
 No router is started, now or at the next boot; a router that already ran before keeps running.

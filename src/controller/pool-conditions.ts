@@ -3,6 +3,7 @@
 import { formatAddress } from 'bgp-ts';
 import type { ClaimRecord } from '../allocator/claim-record.ts';
 import type { IpPool } from '../model/ip-pool.ts';
+import { OUT_OF_SERVICE_TAINT } from '../model/names.ts';
 import { poolSize } from '../model/pool-size.ts';
 import type { CachedDocument } from './cached-document.ts';
 import type { WantedCondition } from './conditions.ts';
@@ -103,8 +104,7 @@ function awaiting(
   const named = nodes.slice(0, NAMED).map(([node, count]) => `${addresses(count)} node ${node}`);
   const more = nodes.length > NAMED ? `, and some for ${nodes.length - NAMED} more` : '';
   const what = `${named.join(', ')}${more} to confirm that it has let go of them`;
-  const how =
-    'if a machine is off, delete its Node, or give it the taint node.kubernetes.io/out-of-service where it is to stay';
+  const how = `if a machine is off, delete its Node, or give it the taint ${OUT_OF_SERVICE_TAINT} where it is to stay`;
   return [{ type, status: 'True', reason: 'NodesSilent', message: `${what}; ${how}` }];
 }
 

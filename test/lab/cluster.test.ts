@@ -31,9 +31,9 @@ const ROOT = join(import.meta.dirname, '../..');
 const NODES = ['n1', 'n2', 'n3'];
 const DUAL_STACK = join(import.meta.dirname, 'support/dual-stack.yaml');
 const KINDS_WHILE_UP = ['process', 'namespace', 'interface', 'cgroup', 'folder'];
-/** With all that is built in the cache, as docs/e2e.md promises; it is about a minute on two cores. */
 /** an address that nobody has */
 const FAR = '192.0.2.250';
+/** With all that is built in the cache, as docs/e2e.md promises; it is about a minute on two cores. */
 const UP_WITHIN_MS = 180_000;
 const WITHIN = { timeoutMs: 60_000, everyMs: 200 };
 
