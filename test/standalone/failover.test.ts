@@ -125,7 +125,7 @@ describe('fail-over of a control-plane address', () => {
         leave: (m1) => m1.killAgent(),
         comeBack: (m1) => m1.startAgent(),
       }),
-    losesNextToNothing,
+    losesNothing,
   );
 
   measure(
@@ -362,23 +362,11 @@ function silenceBoundMs({ kind }: { readonly kind: string }): number {
 }
 
 function losesNothing({ kind, runs }: Measurement): void {
-  const lost = runs.filter((run) => run.lost > 0);
-  expect(lost, `${kind}: runs with lost probes`).to.deep.equal([]);
+  const lost = runs.filter((run) => run.lost > 0).map((run) => JSON.stringify(run));
+  expect(lost.join('\n'), `${kind}: runs with lost probes`).to.equal('');
   // Two changes of the ways in a run, and a connection lives for about a millisecond.
   const resets = Math.max(...runs.map((run) => run.resets));
   expect(resets, `${kind}: connections that were open when their way changed`).to.be.at.most(3);
-}
-
-/**
- * A killed agent drains nothing: a connection that is being opened in the very moment in which its way changes may be lost as well as
- * reset. One such probe in a hundred runs is what p99 leaves out; in five runs there is none.
- */
-function losesNextToNothing(measurement: Measurement): void {
-  const { kind, runs } = measurement;
-  const lost = runs.map((run) => run.lost);
-  expect(percentile(lost, 0.99), `${kind}: lost probes per run, p99`).to.equal(0);
-  expect(Math.max(...lost), `${kind}: lost probes in one run`).to.be.at.most(1);
-  losesNothing({ ...measurement, runs: runs.filter((run) => run.lost === 0) });
 }
 
 /** Some are lost, for no longer than the bound; the other masters answer all the time. */

@@ -5,8 +5,8 @@
  * neither the tests nor a router can hold up its clock.
  *
  * A connection that was open and is then reset is told apart (`reset`): that is what happens to a flow whose way changes under
- * it. A datagram cannot be caught so: one way there, one answer. A connection that never came about (`timeout`) and one that did
- * and was never answered (`no-answer`) are told apart as well: they are lost in different places.
+ * it. (A reset that answers a SYN is another thing, ECONNREFUSED.) A datagram cannot be caught so: one way there, one answer. A connection that
+ * never came about (`timeout`) and one that did and was never answered (`no-answer`) are told apart as well: they are lost in different places.
  *
  * usage: probe-main.ts plain|https:CA_FILE|udp ADDRESS PORT EVERY_MS COUNT OUTPUT
  */
@@ -88,7 +88,8 @@ function probeByConnection(): void {
   });
   socket.on('error', (error) => {
     const code = 'code' in error ? String(error.code) : error.message;
-    finish(isOpen && code === 'ECONNRESET' ? '!reset' : `!${code}`);
+    // also when it was open for the kernel only, and reset before this process had heard of it
+    finish(code === 'ECONNRESET' ? '!reset' : `!${code}`);
   });
   socket.on('close', () => finish('!closed'));
   let answer = '';
