@@ -18,6 +18,8 @@ import { buildImage, type ImageBuilder, type ImageOptions } from './image/build.
 import { archiveFile } from './image/names.ts';
 import { run } from './kubernetes/run.ts';
 
+const ANSWER_MS = 20_000;
+
 const say = (sentence: string): void => {
   process.stderr.write(`image: ${sentence}\n`);
 };
@@ -83,10 +85,12 @@ async function build({ builder, tool }: Tool, options: ImageOptions, file: strin
   say('load it by `docker load --input`, or on a node by `ctr --namespace k8s.io images import`');
 }
 
-/** A docker that cannot reach its daemon is as good as none. */
+/** A docker that cannot reach its daemon is as good as none, and so is one whose daemon (of another machine, it may be) does not answer. */
 function works(tool: string): boolean {
-  if (spawnSync(tool, ['info'], { stdio: 'ignore' }).status === 0) return true;
-  say(`${tool} is installed and does not work: '${tool} info' fails`);
+  const { status, signal } = spawnSync(tool, ['info'], { stdio: 'ignore', timeout: ANSWER_MS });
+  if (status === 0) return true;
+  const what = signal === null ? 'fails' : `has no answer after ${ANSWER_MS / 1000} s`;
+  say(`${tool} is installed and does not work: '${tool} info' ${what}`);
   return false;
 }
 
