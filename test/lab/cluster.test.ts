@@ -21,6 +21,10 @@ import { hostInterface } from '../../lab/cluster/plan.ts';
 import { Machines } from '../../lab/cluster/power.ts';
 import { readyNodes } from '../../lab/cluster/up.ts';
 import { testLabName } from '../../lab/runner/test-labs.ts';
+import { openLab } from '../../lab/scenarios/open-lab.ts';
+import { play } from '../../lab/scenarios/play.ts';
+import type { Scenario } from '../../lab/scenarios/scenario.ts';
+import type { World } from '../../lab/scenarios/world.ts';
 import { cacheFolder } from '../../tools/kubernetes/version.ts';
 import { requireLab, skipLoudly } from '../interop/require-lab.ts';
 import { untilValue } from '../support/poll.ts';
@@ -144,6 +148,38 @@ describe('the lab with a real cluster', function () {
         WITHIN,
       );
     }
+  });
+
+  it('plays a story, after which the nodes remember no connection to its addresses', async () => {
+    const addresses = await addressesOf(up(lab));
+    const remembered = async () => {
+      const found: string[] = [];
+      for (const node of NODES) {
+        for (const address of addresses) {
+          const list = ['-L', '-f', address.includes(':') ? 'ipv6' : 'ipv4', '-d', address];
+          found.push((await up(lab).network.exec(node, ['conntrack', ...list])).stdout);
+        }
+      }
+      return found.join('');
+    };
+    const quiet = () => undefined;
+    const { signal } = new AbortController();
+    const opened = await openLab(NAME, quiet, signal);
+    let during = '';
+    const run = async (world: World) => {
+      for (const address of addresses) {
+        await (await world.probe({ address, everyMs: 20, seconds: 30 })).stop();
+        await world.hold({ address, connections: 5, everyMs: 100 });
+      }
+      during = await remembered();
+      return [];
+    };
+    const scenario: Scenario = { title: 'a client comes, and stays', run };
+    const result = await play(opened.lab, { name: 'memory', scenario }, { say: quiet, signal });
+    expect(result.failure).to.equal(undefined);
+    for (const address of addresses) expect(during).to.include(`dst=${address} `);
+    expect(during).to.include('ESTABLISHED').and.to.include('TIME_WAIT');
+    expect(await remembered()).to.equal('');
   });
 
   it('takes the power from a node and gives it back: the route goes and comes', async () => {
