@@ -59,6 +59,8 @@ export class FamilyRibOut {
   #format: NlriFormat;
   /** what is owed besides routes */
   #marks = noMarks();
+  /** more is to come, and End-of-RIB behind it */
+  isPartial = false;
   #wanted = 0;
   #advertised = 0;
   #generation = 0;
@@ -96,8 +98,8 @@ export class FamilyRibOut {
   }
 
   get isSynced(): boolean {
-    const { endOfRib, refreshBegin, refreshEnd } = this.#marks;
-    return !(this.#hasRoutesToSend() || endOfRib || refreshBegin || refreshEnd);
+    const { refreshBegin, refreshEnd } = this.#marks;
+    return !(this.#hasRoutesToSend() || this.#isEndDue() || refreshBegin || refreshEnd);
   }
 
   get isActive(): boolean {
@@ -262,7 +264,7 @@ export class FamilyRibOut {
   }
 
   /** Routes that the session does not take, and why; `all` is the reason for every one of them, if there is such a reason. */
-  *refused(all: Refusal | undefined): Generator<RefusedRoute> {
+  *refused(all: Refusal | undefined): Generator<RefusedRoute, undefined> {
     for (const bucket of this.#sets.all()) {
       const refusal = all ?? bucket.refusal;
       if (refusal === undefined) continue;
@@ -301,9 +303,13 @@ export class FamilyRibOut {
     return this.#withdraws.size > 0 || this.#ready.head !== undefined;
   }
 
+  #isEndDue(): boolean {
+    return this.#marks.endOfRib && !this.isPartial;
+  }
+
   #writeMarks(writer: ByteWriter): boolean {
     const marks = this.#marks;
-    if (marks.endOfRib) {
+    if (this.#isEndDue()) {
       marks.endOfRib = false;
       writeEndOfRib(writer, this.#family);
       if (marks.refreshAfterEndOfRib) this.refresh(true);

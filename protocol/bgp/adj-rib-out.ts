@@ -66,6 +66,14 @@ export class AdjRibOut {
     return this.#read(this.#withPathIds ?? routes);
   }
 
+  /**
+   * While it is true, End-of-RIB waits: a speaker that has come back from a restart, and does not know all that it will announce yet, would
+   * have its neighbours drop the rest of what they kept for it (RFC 4724 §4.2).
+   */
+  set isPartial(isPartial: boolean) {
+    for (const family of FAMILIES) this.#ribs[family].isPartial = isPartial;
+  }
+
   /** A session is up: the neighbour has nothing yet, all that is wanted goes out, then End-of-RIB for each agreed family. */
   established(view: SessionView): void {
     if (this.#view !== undefined) this.down();
@@ -169,7 +177,7 @@ export class AdjRibOut {
     return this.#each((rib) => rib.attributeSetCount);
   }
 
-  /** A session is up and everything has been taken, End-of-RIB included. Refused routes do not count. */
+  /** A session is up and everything has been taken, End-of-RIB included unless it waits. Refused routes do not count. */
   isSynced(family?: Family): boolean {
     if (this.#view === undefined) return false;
     return FAMILIES.every((each) => {
@@ -180,21 +188,27 @@ export class AdjRibOut {
 
   /**
    * Wanted routes that the present session does not take. Attributes are judged when their turn to be sent comes, so the list is
-   * complete once the session is synced.
+   * complete once the session is synced. The first of each family comes first: many of one never hide that there are some of the other.
    */
   refused(limit = 1000): readonly RefusedRoute[] {
-    const list: RefusedRoute[] = [];
-    if (this.#view === undefined) return list;
-    for (const family of FAMILIES) {
-      const speaks = hasUnicast(this.#view.negotiated.families, family);
-      const reason = `${family} unicast was not agreed on with the neighbour`;
-      const all = speaks ? undefined : refused('family-not-negotiated', reason);
-      for (const each of this.#ribs[family].refused(all)) {
-        if (list.length >= limit) return list;
+    const view = this.#view;
+    if (view === undefined) return [];
+    const families = FAMILIES.map((family) => this.#refusedOf(family, view));
+    const list = families.flatMap((routes) => routes.next().value ?? []);
+    for (const routes of families) {
+      for (const each of routes) {
+        if (list.length >= limit) break;
         list.push(each);
       }
     }
-    return list;
+    return list.slice(0, limit);
+  }
+
+  #refusedOf(family: Family, { negotiated }: SessionView): Generator<RefusedRoute, undefined> {
+    const speaks = hasUnicast(negotiated.families, family);
+    const reason = `${family} unicast was not agreed on with the neighbour`;
+    const all = speaks ? undefined : refused('family-not-negotiated', reason);
+    return this.#ribs[family].refused(all);
   }
 
   #read(routes: readonly Route[]): boolean {

@@ -22,7 +22,8 @@ import {
   prefixContains,
 } from '../net/address.ts';
 import type { PeerSpeakerEvent } from './events.ts';
-import { PeerDriver, type PeerWorld } from './peer-driver.ts';
+import { PeerDriver } from './peer-driver.ts';
+import type { PeerWorld } from './peer-world.ts';
 import { needsNewSession, type PeerSettings } from './settings.ts';
 
 /** A neighbour's settings without the neighbour: what all that dial from a range have in common. */
@@ -37,6 +38,8 @@ export interface DesiredRange {
   readonly limit?: number;
   /** everything that each of them should have from us */
   readonly routes: Iterable<Route>;
+  /** as of a DesiredPeer */
+  readonly isPartial?: boolean;
 }
 
 /** An accepted connection, or in a sentence why it is not. */
@@ -150,7 +153,7 @@ export class DynamicPeers {
     }
     member.range = range;
     driver.setSettings(settings);
-    driver.setRoutes(range.routes);
+    driver.setRoutes(range.routes, range.isPartial);
   }
 
   #add(remote: Endpoint, range: DesiredRange): Member {
@@ -171,7 +174,7 @@ export class DynamicPeers {
       isReplacing: false,
     };
     this.#members.set(memberKey(remote), member);
-    driver.setRoutes(range.routes);
+    driver.setRoutes(range.routes, range.isPartial);
     driver.start();
     return member;
   }

@@ -55,7 +55,7 @@ export type PeerSpeakerEvent =
       readonly kind: 'routes-refused';
       readonly peer: string;
       readonly count: number;
-      /** at most ten of them */
+      /** at most ten of them, one of each family that has some among them */
       readonly first: readonly RefusedRoute[];
     }
   | { readonly kind: 'refresh-requested'; readonly peer: string; readonly family: FamilyId }

@@ -1,12 +1,20 @@
 /**
  * Which next hops a session offers. Default is "self": the session's own local address for its family, and for the other
  * family an address of the interface that carries the session. Pure; the addresses of the interface come in as data.
+ *
+ * What a session has chosen stays while the interface has it: Linux lists the newest IPv6 address first, and a route that is moved to it
+ * gains nothing. Nor does an interface that is not listed take anything back: without carrier it is not, though the session may outlive that.
  */
 
 import type { NextHops } from '../bgp/pack.ts';
 import type { InterfaceAddresses } from '../io/interface-addresses.ts';
-import type { Address, Ipv4Address, Ipv6Address } from '../net/address.ts';
-import { isLinkLocal } from '../net/address.ts';
+import {
+  type Address,
+  addressEquals,
+  type Ipv4Address,
+  type Ipv6Address,
+  isLinkLocal,
+} from '../net/address.ts';
 import type { NextHopSettings } from './settings.ts';
 
 export function sessionNextHops(
@@ -22,6 +30,25 @@ export function sessionNextHops(
     ...(ipv6 === undefined ? {} : { ipv6 }),
     ...(linkLocal === undefined ? {} : { ipv6LinkLocal: linkLocal }),
   };
+}
+
+/** What the interface has now, with those in front that were in front before; of an interface that is not listed, what it had. */
+export function steadyAddresses(
+  before: InterfaceAddresses | undefined,
+  now: InterfaceAddresses | undefined,
+): InterfaceAddresses | undefined {
+  if (before === undefined || now === undefined) return now ?? before;
+  return {
+    name: now.name,
+    ipv4: inFront(before.ipv4[0], now.ipv4),
+    ipv6: inFront(before.ipv6[0], now.ipv6),
+    linkLocal: inFront(before.linkLocal[0], now.linkLocal),
+  };
+}
+
+function inFront<T extends Address>(kept: T | undefined, all: readonly T[]): readonly T[] {
+  const isKept = (address: T) => kept !== undefined && addressEquals(address, kept);
+  return [...all.filter(isKept), ...all.filter((address) => !isKept(address))];
 }
 
 function ownIpv4(

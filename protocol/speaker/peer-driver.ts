@@ -26,33 +26,25 @@ import type {
   Side,
   StopReason,
 } from '../bgp/session.ts';
-import type { Clock } from '../io/clock.ts';
 import type { InterfaceAddresses } from '../io/interface-addresses.ts';
-import type { Random } from '../io/random.ts';
-import type { Connection, ConnectionHandlers, Endpoint, Transport } from '../io/transport.ts';
+import type { Connection, ConnectionHandlers } from '../io/transport.ts';
 import { describeDown, nameLikelyReason } from './describe-down.ts';
-import type { PeerSpeakerEvent, PeerStatus } from './events.ts';
-import { sessionNextHops } from './next-hops.ts';
+import type { PeerStatus } from './events.ts';
+import { sessionNextHops, steadyAddresses } from './next-hops.ts';
 import { notificationFacts } from './notification-facts.ts';
 import { PeerTally } from './peer-tally.ts';
+import type { PeerWorld } from './peer-world.ts';
 import { RouteSender } from './route-sender.ts';
 import { type PeerSettings, sessionConfig } from './settings.ts';
 import { dialOptions } from './socket-options.ts';
 import { delayMs, TimerTable } from './timer-table.ts';
 import { Wire } from './wire.ts';
 
-export interface PeerWorld {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly transport: Transport;
-  /** addresses on the interface that owns this local address, for "next hop self" of the other family */
-  readonly interfaceAddresses: (local: Endpoint) => InterfaceAddresses | undefined;
-  readonly emit: (event: PeerSpeakerEvent) => void;
-}
-
 interface Session {
   readonly side: Side;
   readonly negotiated: Negotiated;
+  /** of its interface; those in front are in use */
+  addresses?: InterfaceAddresses | undefined;
 }
 
 const REFUSED_SHOWN = 10;
@@ -105,15 +97,17 @@ export class PeerDriver {
   }
 
   /** the whole set that this neighbour should have; only the difference is sent */
-  setRoutes(routes: Iterable<Route>): void {
-    this.#routes.setRoutes(routes);
+  setRoutes(routes: Iterable<Route>, isPartial?: boolean): void {
+    this.#routes.setRoutes(routes, isPartial);
   }
 
   /** what can change under a running session; the caller has seen to it that nothing else differs */
   setSettings(settings: PeerSettings): void {
+    const isRenamed = settings.name !== this.#settings.name;
     this.#settings = settings;
     this.#config = sessionConfig(settings, { restarting: this.#isRestarting });
     if (this.#session !== undefined) this.#routes.updateSession(this.#view(this.#session));
+    if (isRenamed) this.#routes.tellAgain();
   }
 
   /** withdraws everything and resolves when that has been handed to the kernel, or the session is gone */
@@ -355,18 +349,20 @@ export class PeerDriver {
     this.#routes.begin(wire, this.#view(session));
   }
 
-  #view({ negotiated, side }: Session): SessionView {
+  #view(session: Session): SessionView {
+    const { negotiated, side } = session;
     const local = this.#wires[side]?.connection?.local;
     if (local === undefined) return { negotiated, nextHops: {} };
-    const onInterface = this.#world.interfaceAddresses(local);
-    const nextHops = sessionNextHops(this.#settings.nextHop ?? {}, local.address, onInterface);
+    const addresses = steadyAddresses(session.addresses, this.#world.interfaceAddresses(local));
+    session.addresses = addresses;
+    const nextHops = sessionNextHops(this.#settings.nextHop ?? {}, local.address, addresses);
     return { negotiated, nextHops };
   }
 
   #onSynced(): void {
     // the neighbour has our End-of-RIB: a restart is over (RFC 4724 §4.1)
-    this.#isRestarting = false;
-    this.#config = sessionConfig(this.#settings, { restarting: false });
+    this.#isRestarting &&= this.#routes.isPartial;
+    this.#config = sessionConfig(this.#settings, { restarting: this.#isRestarting });
     const peer = this.#settings.name;
     const refused = this.#routes.refused;
     if (refused.length > 0) {
@@ -386,7 +382,9 @@ export class PeerDriver {
     const { wasEstablished } = action;
     const hasKey = this.#settings.password !== undefined;
     const reason = wasEstablished ? action.reason : nameLikelyReason(action.reason, hasKey);
-    if (reason.kind !== 'stopped') this.#lastError = describeDown(reason);
+    // the end of a second connection is no error of the session that stands
+    const isOver = this.#session === undefined && reason.kind !== 'stopped';
+    if (isOver) this.#lastError = describeDown(reason);
     this.#world.emit({ kind: 'down', peer: this.#settings.name, wasEstablished, reason });
   }
 

@@ -28,6 +28,7 @@ export class RouteSender {
   #writable = false;
   /** families that are being sent again, as the neighbour asked; true = it has asked once more since */
   readonly #refreshing = new Map<Family, boolean>();
+  #isPartial = false;
   /** something was sent, or is to be sent, since `onSynced` was last called */
   #isNews = false;
   /**
@@ -71,8 +72,11 @@ export class RouteSender {
     });
   }
 
-  setRoutes(routes: Iterable<Route>): void {
-    if (this.#rib.apply(routes)) this.#isNews = true;
+  /** `isPartial`: more will follow soon, and End-of-RIB only behind a set that is not */
+  setRoutes(routes: Iterable<Route>, isPartial = false): void {
+    if (this.#rib.apply(routes) || isPartial !== this.#isPartial) this.#isNews = true;
+    this.#isPartial = isPartial;
+    this.#rib.isPartial = isPartial;
     this.pump();
   }
 
@@ -101,6 +105,12 @@ export class RouteSender {
     if (nextHops === this.#nextHops) return;
     this.#nextHops = nextHops;
     this.#rib.updateSession(view);
+    this.#isNews = true;
+    this.pump();
+  }
+
+  /** `onSynced` once more, as soon as there is nothing left to send: the neighbour goes by another name now, and nothing was told under it */
+  tellAgain(): void {
     this.#isNews = true;
     this.pump();
   }
@@ -150,6 +160,11 @@ export class RouteSender {
 
   get advertised(): Readonly<Record<Family, number>> {
     return this.#rib.advertised;
+  }
+
+  /** End-of-RIB waits for more */
+  get isPartial(): boolean {
+    return this.#isPartial;
   }
 
   get pendingCount(): number {

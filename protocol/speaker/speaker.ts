@@ -26,7 +26,8 @@ import { addressKey, prefixKey } from '../net/address.ts';
 import { checkSettings } from './check-settings.ts';
 import { type Admission, type DesiredRange, DynamicPeers } from './dynamic-peers.ts';
 import type { PeerStatus, SpeakerEvent } from './events.ts';
-import { PeerDriver, type PeerWorld } from './peer-driver.ts';
+import { PeerDriver } from './peer-driver.ts';
+import type { PeerWorld } from './peer-world.ts';
 import { needsNewSession, type PeerSettings } from './settings.ts';
 import { socketOptions } from './socket-options.ts';
 
@@ -46,6 +47,11 @@ export interface DesiredPeer {
   readonly settings: PeerSettings;
   /** everything this neighbour should have from us */
   readonly routes: Iterable<Route>;
+  /**
+   * What is known of it so far, after a restart: End-of-RIB, at which a neighbour drops what it has kept for us and was not told again, waits for
+   * wishes that are not partial.
+   */
+  readonly isPartial?: boolean;
 }
 
 export interface Desired {
@@ -124,7 +130,7 @@ export class Speaker {
     const { peers, ranges = [] } = desired;
     checkSettings(peers, ranges);
     this.#wishes = {
-      peers: peers.map(({ settings, routes }) => ({ settings: own(settings), routes })),
+      peers: peers.map((peer) => ({ ...peer, settings: own(peer.settings) })),
       ranges: ranges.map((each) => ({
         ...each,
         settings: structuredClone(each.settings),
@@ -225,14 +231,14 @@ export class Speaker {
     const driver = this.#peers.get(peer.settings.name);
     if (driver !== undefined) {
       driver.setSettings(peer.settings);
-      driver.setRoutes(peer.routes);
+      driver.setRoutes(peer.routes, peer.isPartial);
       return;
     }
     const isRestarting = this.#options.restarting === true;
     const added = new PeerDriver(peer.settings, this.#world(), isRestarting);
     this.#peers.set(peer.settings.name, added);
     this.#setListenOptions(peer.settings);
-    added.setRoutes(peer.routes);
+    added.setRoutes(peer.routes, peer.isPartial);
     added.start();
   }
 

@@ -71,6 +71,21 @@ describe('AdjRibOut', () => {
     expect(drain(rib, neighbour)).to.deep.equal(['eor ipv6']);
   });
 
+  it('keeps End-of-RIB back behind a set that is partial', () => {
+    const { rib, neighbour } = start(sessionView(), [route('10.0.0.0/8')]);
+    rib.isPartial = true;
+    expect(drain(rib, neighbour)).to.deep.equal(['announce 10.0.0.0/8']);
+    expect(rib.isSynced()).to.equal(true);
+    rib.apply([route('10.0.0.0/8'), route('10.0.0.0/9')]);
+    expect(drain(rib, neighbour)).to.deep.equal(['announce 10.0.0.0/9']);
+    rib.isPartial = false;
+    expect(rib.isSynced()).to.equal(false);
+    expect(drain(rib, neighbour)).to.deep.equal(['eor ipv4', 'eor ipv6']);
+    rib.isPartial = true;
+    rib.isPartial = false;
+    expect(drain(rib, neighbour)).to.deep.equal([]);
+  });
+
   it('sends everything again on the next session', () => {
     const { rib } = synced([route('10.0.0.0/8')]);
     rib.down();
@@ -254,6 +269,20 @@ describe('AdjRibOut', () => {
         ['2001:db8::/32', 'family-not-negotiated'],
       ]);
       expect(rib.refused(1).length).to.equal(1);
+    });
+
+    it('of one family never hide those of the other, however few may be listed', () => {
+      const many = Array.from({ length: 1200 }, (_, i) => route(`10.0.${i >> 8}.${i & 255}/32`));
+      const view = sessionView({ families: [] });
+      const { rib } = synced([...many, route('2001:db8::/32'), route('2001:db8::/33')], view);
+      const families = (limit?: number) =>
+        rib.refused(limit).map((each) => each.route.prefix.family);
+      expect(families(3)).to.deep.equal(['ipv4', 'ipv6', 'ipv4']);
+      expect(families()).to.have.lengthOf(1000).and.to.include('ipv6');
+      expect(families(5000)).to.have.lengthOf(1202);
+      expect(
+        new Set(rib.refused(5000).map(({ route: { prefix } }) => formatPrefix(prefix))),
+      ).to.have.property('size', 1202);
     });
 
     it('are withdrawn where the neighbour has an older version', () => {
