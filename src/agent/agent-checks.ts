@@ -57,7 +57,7 @@ export class AgentChecks {
     const { knowledge } = this.#options;
     if (this.#services === undefined) return;
     this.#services.addresses = knowledge.clusterNode?.addresses ?? [];
-    this.#services.apply(knowledge.documents?.claims ?? [], areOld);
+    this.#services.apply(knowledge.documents?.claims ?? [], areOld, knowledge.announced);
     this.#shareFacts();
   }
 

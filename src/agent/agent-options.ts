@@ -32,6 +32,8 @@ export interface AgentOptions {
   readonly isRouterIdFixed: boolean;
   readonly joinCheck: JoinCheck;
   readonly maxStaleMs: number;
+  /** from a planned restart, over which routers have kept the routes */
+  readonly isBack?: boolean;
   /** what the documents come from, for people */
   readonly source: string;
   /** which sources there are; default: files */

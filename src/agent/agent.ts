@@ -16,6 +16,7 @@ import { AgentChecks } from './agent-checks.ts';
 import type { AgentOptions } from './agent-options.ts';
 import { type Announced, AnnouncedState } from './announced.ts';
 import { Binder } from './binder.ts';
+import { isUndecided } from './claim-gates.ts';
 import { isAnnounced, isWantedAgain, liveDepartures } from './departures.ts';
 import { type DesiredState, desired } from './desired.ts';
 import { faultKey, logDocuments } from './document-log.ts';
@@ -32,16 +33,15 @@ import { logEvent } from './session-log.ts';
 import type { AgentStatus, DrainAnswer } from './status.ts';
 import { tellSpeaker } from './tell-speaker.ts';
 import type { PasswordFact, View } from './view.ts';
+import { ViewSaver } from './view-saver.ts';
 import { warningsOf } from './warnings.ts';
 
 /** how long a withdrawal may take to be written before its address is taken off all the same */
 const FLUSH_DEADLINE_MS = 1000;
-const SAVE_AFTER_MS = 500;
-/** of the time, at most, goes into saving */
-const SAVE_SHARE = 0.02;
-const SAVE_AGAIN_MS = 600_000;
 const PASSWORD_POLL_MS = 2000;
 const RETRY_MS = 1000;
+/** after a planned restart: so long for checks, and for kube-proxy, to say how things are, before routers may drop what they have kept */
+const SETTLE_MS = 15_000;
 
 export class Agent {
   readonly #options: AgentOptions;
@@ -50,6 +50,7 @@ export class Agent {
   readonly #checks: AgentChecks;
   readonly #passwords: PasswordFiles;
   readonly #timers: NamedTimers;
+  readonly #saver: ViewSaver;
   readonly #history = new GateHistory();
   readonly #sessions = new SessionFacts();
   readonly #announced: AnnouncedState;
@@ -57,9 +58,9 @@ export class Agent {
   readonly #startedMs: number;
   #desired: DesiredState = { plans: [], peers: [], ranges: [], claims: [], bindings: new Map() };
   #stopping: Promise<void> | undefined;
+  #isSettling: boolean;
   #isUnbinding = false;
   #hasEnded = false;
-  #saveAfterMs = SAVE_AFTER_MS;
   readonly #hasHeard = new Set<DocumentSource>();
   #guard: () => void = () => undefined;
 
@@ -84,6 +85,8 @@ export class Agent {
     this.#announced = new AnnouncedState(options.speaker, () => this.carriers);
     this.#binder = new Binder(options.addresses, options.log);
     this.#timers = new NamedTimers(clock);
+    const view = (wallMs: number) => this.#knowledge.toSave(wallMs);
+    this.#saver = new ViewSaver({ clock, store, timers: this.#timers, view });
     this.#checks = new AgentChecks({
       world: options,
       knowledge: this.#knowledge,
@@ -91,6 +94,7 @@ export class Agent {
       onNews: () => this.#notify(),
     });
     this.#startedMs = clock.now();
+    this.#isSettling = options.isBack === true;
   }
 
   /** when the objects of the saved View were first seen, by `Kind/name`: a restart makes nothing younger */
@@ -112,8 +116,12 @@ export class Agent {
     this.#checks.applyServices(true);
     this.#checks.apply(this.#desired, this.#view());
     this.#refresh();
-    // how old a saved View is counts from when its source could be read last, not from when it changed last
-    this.#timers.every('save-again', Math.min(maxStaleMs / 10, SAVE_AGAIN_MS), () => this.#save());
+    if (this.#isSettling)
+      this.#timers.start('settle', SETTLE_MS, () => {
+        this.#isSettling = false;
+        this.#refresh();
+      });
+    this.#saver.again(maxStaleMs / 10);
     this.#timers.every('passwords', PASSWORD_POLL_MS, () => {
       if (this.#passwords.refresh(this.#knowledge.peers)) this.#schedule();
     });
@@ -121,7 +129,11 @@ export class Agent {
 
   /** A source has been read; from here on its documents are not stale. */
   setDocuments(documents: Documents, source: DocumentSource = 'files'): void {
-    if (this.#stopping !== undefined) return;
+    if (this.#stopping !== undefined) {
+      this.#knowledge.learnAtLast(source, documents, this.#desired, this.#now());
+      this.#refresh();
+      return;
+    }
     const known = new Set((this.#knowledge.documents?.faults ?? []).map(faultKey));
     this.#knowledge.learn(source, documents, this.#desired, this.#now());
     logDocuments(this.#options.log, documents, { known, isQuiet: this.#hasHeard.has(source) });
@@ -129,7 +141,7 @@ export class Agent {
     if (source === 'api') this.#hasHeard.add(source);
     this.#checks.applyServices(false);
     this.#refresh();
-    this.#saveSoon();
+    this.#saver.soon();
   }
 
   /** All changes of IPClaims up to this resourceVersion are in the documents that were set last; `isBehind`: so are some later ones. */
@@ -145,7 +157,7 @@ export class Agent {
     const reason = staleApi?.sentence ?? 'the API is heard again';
     this.#options.log.info('agent.stale', { reason }, 'API');
     this.#schedule();
-    this.#saveSoon();
+    this.#saver.soon();
   }
 
   /** This machine's own Node; undefined: the API says that there is none. */
@@ -159,7 +171,7 @@ export class Agent {
       log.info('agent.join', { reason: after.sentence }, after.isOpen ? 'joined' : 'not joined');
     }
     this.#schedule();
-    this.#saveSoon();
+    this.#saver.soon();
   }
 
   /** The Lease was renewed last then, too long ago; undefined: it is renewed. */
@@ -183,6 +195,8 @@ export class Agent {
 
   /** TCP-MD5 keys that Secrets hold, by peer name; kept in memory alone. */
   setSecrets(facts: ReadonlyMap<string, PasswordFact>): void {
+    // whoever removes all of us removes keys too, and the farewell needs them
+    if (this.#stopping !== undefined) return;
     this.#knowledge.secrets = facts;
     this.#schedule();
   }
@@ -266,7 +280,7 @@ export class Agent {
 
   async #stopSilently(): Promise<void> {
     const { speaker, addresses, log } = this.#options;
-    this.#save();
+    this.#saver.last();
     this.#end();
     await speaker.stop({ kind: 'restart' });
     addresses.close();
@@ -276,8 +290,7 @@ export class Agent {
   async #stop(reason: string): Promise<void> {
     const { clock, speaker, log, node, addresses } = this.#options;
     log.info('agent.stop', { reason }, 'draining');
-    this.#timers.cancel('save');
-    this.#save();
+    this.#saver.last();
     const isHeard = speaker.status().some(({ state }) => state === 'established');
     // with nobody to hear it there is nothing to wait for
     const wait = isHeard ? {} : { waitMs: 0 };
@@ -332,7 +345,8 @@ export class Agent {
     this.#desired = next;
     knowledge.rememberAnnounced(next);
     this.#checks.apply(this.#desired, this.#view());
-    tellSpeaker(next, this.#options);
+    this.#isSettling &&= next.claims.some(isUndecided);
+    tellSpeaker(next, this.#options, this.#isSettling);
     this.#announced.decided(next);
     this.#unbindAfterFlush();
     if (this.#binder.isBehind) this.#timers.start('kernel', RETRY_MS, () => this.#onKernel());
@@ -360,7 +374,7 @@ export class Agent {
     if (!answer.ok) return answer;
     this.#options.log.info('agent.drain', { reason: answer.sentence }, 'as asked');
     this.#refresh();
-    this.#saveSoon();
+    this.#saver.soon();
     return answer;
   }
 
@@ -382,19 +396,5 @@ export class Agent {
 
   #notify(): void {
     for (const listener of [...this.#listeners]) listener();
-  }
-
-  #saveSoon(): void {
-    if (this.#stopping === undefined)
-      this.#timers.startOnce('save', this.#saveAfterMs, () => this.#save());
-  }
-
-  #save(): void {
-    const { clock, store } = this.#options;
-    const startMs = clock.now();
-    const view = this.#knowledge.toSave(clock.wallTimeMs());
-    if (view !== undefined) store.save(view);
-    // ten thousand claims take their time: a burst of changes is not one of writing
-    this.#saveAfterMs = Math.max(SAVE_AFTER_MS, (clock.now() - startMs) / SAVE_SHARE);
   }
 }

@@ -10,6 +10,7 @@ import type { AddressTable, KernelAddress } from '../linux/address-table.ts';
 import { NetlinkError } from '../linux/netlink-calls.ts';
 import type { Log } from '../log/log.ts';
 import type { BindingWish } from './desired.ts';
+import { isServiceAddress } from './service-address.ts';
 import type { BindingFact } from './view.ts';
 
 export class Binder {
@@ -127,12 +128,6 @@ export class Binder {
     }
     return this.#own;
   }
-}
-
-const HOST_LENGTH = { ipv4: 32, ipv6: 128 } as const;
-
-function isServiceAddress({ interface: name, address, prefixLength }: KernelAddress): boolean {
-  return name === 'lo' && prefixLength === HOST_LENGTH[address.family];
 }
 
 function placeKey(address: Address, name: string): string {

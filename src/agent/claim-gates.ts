@@ -8,6 +8,7 @@ import type { Sourced } from '../model/documents.ts';
 import { outlivesPool } from '../model/former-pools.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpPool } from '../model/ip-pool.ts';
+import { optional } from '../model/optional.ts';
 import { poolHolds } from '../model/pool-addresses.ts';
 import { checkHost, forbiddenCheck } from './check-targets.ts';
 import { drained, drainGate, drainWaitMs, type TimedGate } from './drain-gate.ts';
@@ -97,6 +98,14 @@ export function claimGates(subject: ClaimSubject, view: View, joined: JoinedGate
   };
 }
 
+/** It would be announced but for what nobody has said yet. */
+export function isUndecided({ gates }: { readonly gates: ClaimGates }): boolean {
+  const { joined, assigned, healthy, bound, pooled, notDraining } = gates;
+  const all = [joined, assigned, healthy, bound, pooled, notDraining];
+  const shut = all.filter(({ state }) => state === 'closed');
+  return shut.length > 0 && shut.every(({ isUnknown }) => isUnknown === true);
+}
+
 export function earlier(a: number | undefined, b: number | undefined): number | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return Math.min(a, b);
@@ -134,7 +143,12 @@ function checksGate(claim: Sourced<IpClaim>, view: View): Gate {
   }
   const found = view.health.get(claim.object.name);
   return found === undefined
-    ? { name: 'healthy', state: 'closed', sentence: 'its checks have not been asked yet' }
+    ? {
+        name: 'healthy',
+        state: 'closed',
+        sentence: 'its checks have not been asked yet',
+        isUnknown: true,
+      }
     : finding('healthy', found);
 }
 
@@ -204,9 +218,11 @@ function closed(name: Gate['name'], sentence: string, remedy: string): TimedGate
   return { gate: { name, state: 'closed', sentence, remedy } };
 }
 
-function finding(name: Gate['name'], { isOpen, sentence, remedy }: Finding): Gate {
+function finding(name: Gate['name'], found: Finding): Gate {
+  const { isOpen, sentence, remedy, isUnknown } = found;
   if (isOpen) return { name, state: 'open', sentence };
-  return { name, state: 'closed', sentence, ...(remedy === undefined ? {} : { remedy }) };
+  const more = { ...optional('remedy', remedy), ...optional('isUnknown', isUnknown) };
+  return { name, state: 'closed', sentence, ...more };
 }
 
 /** A check of the claim's own address can only pass while the address is there: such a claim keeps it while it is unhealthy. */

@@ -25,6 +25,8 @@ export interface Gate {
   readonly sentence: string;
   /** what a person can do about a gate that is not open */
   readonly remedy?: string;
+  /** closed because nobody has said yet how it is: a moment later it may be open */
+  readonly isUnknown?: true;
   /** it would be open if there were room: an exception, where a peer that was not selected is none */
   readonly isLimit?: true;
 }

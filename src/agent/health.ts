@@ -80,5 +80,13 @@ export function claimFinding(
   const { spec, verdict } = failing;
   const sentence =
     verdict === undefined ? 'a check was not asked yet' : describeVerdict(verdict, spec);
-  return { isOpen: false, sentence, remedy: "bring up what the claim's checks ask" };
+  const isUndecided = asked.every(
+    (one) => (one.verdict?.failuresInRow ?? 0) < one.spec.failures || one.verdict?.open === true,
+  );
+  return {
+    isOpen: false,
+    sentence,
+    remedy: "bring up what the claim's checks ask",
+    ...(isUndecided ? { isUnknown: true } : {}),
+  };
 }

@@ -25,7 +25,7 @@ import type { ClaimDecision, DesiredState } from './desired.ts';
 import { claimFinding, type JoinCheck, joinFinding } from './health.ts';
 import { type Heard, HeardDocuments } from './heard-documents.ts';
 import type { PasswordFiles } from './password-files.ts';
-import { SAVED_VERSION, type SavedView } from './saved-view.ts';
+import { documentsFrom, SAVED_VERSION, type SavedView, whileStopping } from './saved-view.ts';
 import type {
   BindingFact,
   ClusterFacts,
@@ -142,6 +142,13 @@ export class Knowledge {
     if (gone.size > 0) this.departures = new Map([...this.departures, ...gone]);
   }
 
+  /** As `learn`, of an agent that stops: an exclusive claim steps down here before another node steps up, and its controller waits for that. */
+  learnAtLast(source: DocumentSource, heard: Documents, running: DesiredState, at: Heard): void {
+    const { documents } = this;
+    if (documents === undefined || heard.isUnread === true) return;
+    this.learn(source, whileStopping(heard, documentsFrom({ documents }, source)), running, at);
+  }
+
   /** The API has not been heard since then; undefined: it is heard. True when that is news. */
   setSilence(since: Heard | undefined): boolean {
     const before = this.#heard.stale('api');
@@ -173,8 +180,8 @@ export class Knowledge {
     this.#wasAnnounced = undefined;
   }
 
-  /** by claim name, after the last decision; worked out when somebody asks, since most claims have no checks */
-  get #announced(): ReadonlySet<string> {
+  /** by claim name, after the last decision; worked out when somebody asks, since most claims have nothing to check */
+  get announced(): ReadonlySet<string> {
     this.#wasAnnounced ??= new Set(
       this.#decided.filter(isAnnounced).map(({ subject }) => subject.claim.object.name),
     );
@@ -249,7 +256,7 @@ export class Knowledge {
   }
 
   #healthOf(claim: IpClaim): Finding {
-    return claimFinding(claim, this.verdicts, this.#announced.has(claim.name));
+    return claimFinding(claim, this.verdicts, this.announced.has(claim.name));
   }
 
   /** undefined while there is nothing worth saving */

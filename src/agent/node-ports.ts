@@ -1,6 +1,7 @@
 /**
  * The health-check ports that kube-proxy opens for Local Services: 200 while the node has a ready endpoint of the Service, 503 while it
- * has none. Asked in turn, at a pace that the number of them sets. Nobody there is no answer, and the last one stands.
+ * has none, or while kube-proxy is unwell as a whole: then its body still says how many there are, and they are served by the rules that it wrote
+ * last. Asked in turn, at a pace that the number of them sets. Nobody there is no answer, and the last one stands.
  *
  * Where kube-proxy listens is its own setting (nodePortAddresses): the first address that answers is asked first from then on.
  */
@@ -137,5 +138,18 @@ export class NodePorts {
 function answerOf(answer: HttpAnswer): PortAnswer | undefined {
   if (answer.kind === 'silent') return undefined;
   if (answer.status === 200) return 'serving';
-  return answer.status === 503 ? 'empty' : undefined;
+  if (answer.status !== 503) return undefined;
+  return hasEndpoints(answer.body) ? 'serving' : 'empty';
+}
+
+/** kube-proxy since 1.28; whoever else answers 503 means what it says */
+function hasEndpoints(body: string): boolean {
+  try {
+    const told: unknown = JSON.parse(body);
+    if (typeof told !== 'object' || told === null) return false;
+    const { localEndpoints, serviceProxyHealthy } = told as Record<string, unknown>;
+    return Number(localEndpoints) > 0 && serviceProxyHealthy === false;
+  } catch {
+    return false;
+  }
 }

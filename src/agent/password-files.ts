@@ -1,6 +1,9 @@
 /**
  * TCP-MD5 keys from the files that the documents name. Read again and again, so that a file that comes late or changes is
  * noticed; the key is only ever in memory. A file that cannot be read is one peer's trouble.
+ *
+ * Not knowing changes nothing that is known: a key that was read holds until the file is gone or says something else. A moment without
+ * descriptors, or between the two halves of a writer that empties the file first, must not end a session.
  */
 
 import { errorCode } from '../error-code.ts';
@@ -11,6 +14,8 @@ import type { PasswordFact } from './view.ts';
 export class PasswordFiles {
   readonly #read: (path: string) => string;
   #facts: ReadonlyMap<string, PasswordFact> = new Map();
+  /** by path: what it held when it was last read */
+  #keys: ReadonlyMap<string, PasswordFact> = new Map();
 
   /** `read` gives the text of a file, or throws what the file system says */
   constructor(read: (path: string) => string) {
@@ -25,11 +30,16 @@ export class PasswordFiles {
   /** true when something has changed */
   refresh(peers: readonly BgpPeer[]): boolean {
     const facts = new Map<string, PasswordFact>();
+    const keys = new Map<string, PasswordFact>();
     for (const { name, password } of peers) {
-      if (password?.kind === 'file') facts.set(name, this.#look(name, password.path));
+      if (password?.kind !== 'file') continue;
+      const fact = this.#look(name, password.path);
+      facts.set(name, fact);
+      if (fact.kind === 'ready') keys.set(password.path, fact);
     }
     const before = JSON.stringify([...this.#facts]);
     this.#facts = facts;
+    this.#keys = keys;
     return before !== JSON.stringify([...facts]);
   }
 
@@ -39,12 +49,20 @@ export class PasswordFiles {
       text = this.#read(path);
     } catch (error) {
       if (!(error instanceof Error)) throw error;
-      return missing(peer, path, `cannot be read (${errorCode(error) ?? error.message})`);
+      const code = errorCode(error);
+      const fact = missing(peer, path, `cannot be read (${code ?? error.message})`);
+      return isGone(code) ? fact : (this.#keys.get(path) ?? fact);
     }
     const read = readPasswordText(text);
-    if (!read.ok) return missing(peer, path, read.problem);
-    return { kind: 'ready', password: read.password };
+    if (read.ok) return { kind: 'ready', password: read.password };
+    const fact = missing(peer, path, read.problem);
+    return text.trim() === '' ? (this.#keys.get(path) ?? fact) : fact;
   }
+}
+
+/** There is no such file, or, without a code of the system, it was looked at and is none. */
+function isGone(code: string | undefined): boolean {
+  return code === undefined || code === 'ENOENT' || code === 'ENOTDIR';
 }
 
 function missing(peer: string, path: string, problem: string): PasswordFact {

@@ -1,16 +1,27 @@
 /**
  * A BGP identifier for a machine that was given none: its first IPv4 address that is not for this machine alone, as every router
  * does it, else a number made of its name. RFC 6286 asks only that it is not zero and unique within the AS. Pure.
+ *
+ * A claimed address is on many machines, so one that a crash of ours left is never taken, and a host address on `lo`, where people put
+ * service addresses by hand, only where there is no other: there it may as well be the machine's own.
  */
 
-import type { Ipv4Address } from 'bgp-ts';
+import type { KernelAddress } from '../linux/address-table.ts';
+import { isServiceAddress } from './service-address.ts';
 
 const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 
-export function defaultRouterId(name: string, addresses: readonly Ipv4Address[]): number {
-  const first = addresses.find(({ bits }) => !isLocalOnly(bits >>> 0));
-  return first === undefined ? hash(name) : first.bits >>> 0;
+type Known = Pick<KernelAddress, 'address' | 'prefixLength' | 'interface' | 'ours'>;
+
+export function defaultRouterId(name: string, present: readonly Known[]): number {
+  const candidates = present.flatMap((known) => {
+    const { address, ours } = known;
+    if (ours || address.family !== 'ipv4' || isLocalOnly(address.bits >>> 0)) return [];
+    return [{ id: address.bits >>> 0, isService: isServiceAddress(known) }];
+  });
+  const best = candidates.find(({ isService }) => !isService) ?? candidates[0];
+  return best?.id ?? hash(name);
 }
 
 /** 127.0.0.0/8 and 169.254.0.0/16: many machines have the same */

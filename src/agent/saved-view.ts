@@ -73,6 +73,16 @@ export function documentsFrom(
 export type Carried = Omit<Documents, 'faults' | 'isUnread'>;
 
 /**
+ * What an agent that stops still hears: where the claims stand that it has. All else is as it was: nothing new begins, and what people take
+ * away leaves with the rest.
+ */
+export function whileStopping({ claims }: Documents, before: Carried): Documents {
+  const heard = new Map(claims.map((claim) => [claim.object.name, claim]));
+  const stay = before.claims.map((claim) => heard.get(claim.object.name) ?? claim);
+  return { ...before, claims: stay, faults: [] };
+}
+
+/**
  * Documents that were good when they were saved and cannot be read now keep their last good form, as they would have without
  * the restart. A fault that names its object stands for that one, a fault that does not for all of its file. What is not
  * needed now is not carried any further: once the source has shown an object, its word counts.

@@ -1,8 +1,8 @@
 /**
  * What kube-proxy says of the Services behind a claim, as a gate (the Service's half of `healthy`). Pure.
  *
- * Local: a node without an endpoint of its own (503) must not get the traffic. One that has not said anything yet does not either; once
- * it has, silence changes nothing. Every Service: its rules must have been written, which is waited for, but not for long. And where
+ * Local: a node without an endpoint of its own (503) must not get the traffic. One that has not said anything yet does not either, unless it
+ * has had the address all along: silence changes nothing. Every Service: its rules must have been written, which is waited for, but not for long. And where
  * kube-proxy itself is unwell the node steps back but stays: if all nodes are, all still serve.
  */
 
@@ -21,15 +21,20 @@ export function serviceGate(
   return portGate(object, facts) ?? waitGate(object, facts, view.nowMs) ?? proxyGate(facts);
 }
 
-function portGate({ services }: IpClaim, { ports }: ServiceFacts): TimedGate | undefined {
+function portGate(
+  { name: claim, services }: IpClaim,
+  { ports, trusted }: ServiceFacts,
+): TimedGate | undefined {
   for (const { namespace, name, healthCheckNodePort: port } of services) {
     if (port === undefined) continue;
     const answer = ports.get(port);
     if (answer === 'serving') continue;
     const service = `Service ${namespace}/${name} (externalTrafficPolicy: Local)`;
     if (answer === 'empty') return closed(`${service} has no ready endpoint on this node`);
+    if (trusted.get(claim)?.has(port) === true) continue;
     const remedy = `see whether kube-proxy runs here and listens on port ${port}`;
-    return closed(`kube-proxy has not told yet whether ${service} has an endpoint here`, remedy);
+    const sentence = `kube-proxy has not told yet whether ${service} has an endpoint here`;
+    return { gate: { ...closed(sentence, remedy).gate, isUnknown: true } };
   }
   return undefined;
 }

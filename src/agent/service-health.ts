@@ -59,7 +59,13 @@ export class ServiceHealth {
   /** names of claims whose rules are known to be written, or whose wait is over */
   readonly #settled = new Set<string>();
   readonly #waiting = new Map<string, Seen>();
-  #facts: ServiceFacts = { ports: new Map(), waiting: new Map(), isProxyUnwell: false };
+  #trusted: ServiceFacts['trusted'] = new Map();
+  #facts: ServiceFacts = {
+    ports: new Map(),
+    trusted: this.#trusted,
+    waiting: new Map(),
+    isProxyUnwell: false,
+  };
   #failingSinceMs: number | undefined;
   #health: ProxyHealth | undefined;
   #healthAskedMs = Number.NEGATIVE_INFINITY;
@@ -85,8 +91,12 @@ export class ServiceHealth {
     this.#ports.hosts = ['127.0.0.1', ...addresses];
   }
 
-  /** What there is; `areOld`: their rules have been written long ago. */
-  apply(claims: readonly Sourced<IpClaim>[], areOld = false): void {
+  /** What there is; `areOld`: their rules have been written long ago. `announced`: names of those that this node announces now. */
+  apply(
+    claims: readonly Sourced<IpClaim>[],
+    areOld = false,
+    announced: ReadonlySet<string> = new Set(),
+  ): void {
     const { served, ports } = servedBy(claims);
     for (const name of this.#settled) if (!served.has(name)) this.#settled.delete(name);
     for (const name of this.#waiting.keys()) if (!served.has(name)) this.#waiting.delete(name);
@@ -94,6 +104,7 @@ export class ServiceHealth {
     if (this.#waiting.size === 0) this.#starts = undefined;
     this.#hasServices = served.size > 0;
     this.#ports.apply(ports);
+    this.#trust(served, announced);
     this.#publish();
     this.#schedule();
   }
@@ -110,6 +121,20 @@ export class ServiceHealth {
     const heardMs = seenMs + (seenMs - createdMs < NEW_MS ? TOLD_MS : HEARD_MS);
     const wanted = { family: address.family, seenMs, heardMs };
     this.#waiting.set(name, { wanted, sinceMs: clock.now() });
+  }
+
+  /** A Service that becomes Local, or joins an address, has a port that kube-proxy opens a moment later: until then the others go on. */
+  #trust(served: ReadonlyMap<string, Sourced<IpClaim>>, announced: ReadonlySet<string>): void {
+    const { answers } = this.#ports;
+    const trusted = new Map<string, ReadonlySet<number>>();
+    for (const [name, { object }] of served) {
+      if (!announced.has(name)) continue;
+      const silent = object.services.flatMap(({ healthCheckNodePort: port }) =>
+        port === undefined || answers.has(port) ? [] : [port],
+      );
+      if (silent.length > 0) trusted.set(name, new Set(silent));
+    }
+    if (trusted.size > 0 || this.#trusted.size > 0) this.#trusted = trusted;
   }
 
   stop(): void {
@@ -197,6 +222,7 @@ export class ServiceHealth {
     const { answers } = this.#ports;
     const isSame =
       before.ports === answers &&
+      before.trusted === this.#trusted &&
       before.isProxyUnwell === isProxyUnwell &&
       before.waiting.size === this.#waiting.size &&
       [...before.waiting.keys()].every((name) => this.#waiting.has(name));
@@ -204,7 +230,8 @@ export class ServiceHealth {
     const waiting = [...this.#waiting].map(([name, { sinceMs }]) => {
       return [name, sinceMs + LONGEST_WAIT_MS] as const;
     });
-    this.#facts = { ports: answers, waiting: new Map(waiting), isProxyUnwell };
+    const trusted = this.#trusted;
+    this.#facts = { ports: answers, trusted, waiting: new Map(waiting), isProxyUnwell };
     return true;
   }
 }

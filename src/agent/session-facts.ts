@@ -17,8 +17,8 @@ type Told = Pick<PeerStatus, 'name' | 'state' | 'lastError'>;
 export class SessionFacts {
   /** by session name, then by family: one example of what it cannot carry */
   readonly #refused = new Map<string, ReadonlyMap<Family, RefusedRoute>>();
-  /** names of sessions that have been told everything once since they came up */
-  readonly #isTold = new Set<string>();
+  /** names of sessions that are up; true = it has been told everything once since it came up */
+  readonly #isTold = new Map<string, boolean>();
   /** by session name: what the neighbour said when it ended a session that has not come back since */
   readonly #words = new Map<string, string>();
   #told:
@@ -45,11 +45,19 @@ export class SessionFacts {
         if (this.#told?.peer === event.peer) this.#refused.set(event.peer, this.#told.byFamily);
         else this.#refused.delete(event.peer);
         this.#told = undefined;
-        this.#isTold.add(event.peer);
+        this.#isTold.set(event.peer, true);
+        return;
+      case 'established':
+        this.#refused.delete(event.peer);
+        this.#isTold.set(event.peer, false);
         return;
       case 'down':
-        this.#refused.delete(event.peer);
-        this.#isTold.delete(event.peer);
+        if (event.wasEstablished) {
+          this.#refused.delete(event.peer);
+          this.#isTold.delete(event.peer);
+        }
+        // a second connection that lost a collision: the session that stands goes on as it was
+        if (this.#isTold.has(event.peer)) return;
         // what the router said explains more than the refused connections that follow
         if (event.reason.kind === 'notification-received') {
           this.#words.set(event.peer, describeDown(event.reason));
@@ -63,11 +71,12 @@ export class SessionFacts {
     }
   }
 
-  /** Sessions that are down, with the router's own words where it had some. Those of peers that are gone are forgotten. */
+  /** Sessions that are down, with the router's own words where it had some. What was known under names that are gone is forgotten. */
   told<T extends Told>(sessions: readonly T[]): readonly T[] {
-    if (this.#words.size === 0) return sessions;
     const names = new Set(sessions.map(({ name }) => name));
-    for (const name of this.#words.keys()) if (!names.has(name)) this.#words.delete(name);
+    for (const known of [this.#refused, this.#isTold, this.#words]) {
+      for (const name of known.keys()) if (!names.has(name)) known.delete(name);
+    }
     return sessions.map((session) => this.#withWords(session));
   }
 
@@ -93,7 +102,7 @@ export class SessionFacts {
   /** what each session carries of what it was told last */
   carriers(sessions: readonly Pick<PeerStatus, 'name' | 'state'>[]): Carriers {
     return carriersOf(sessions, {
-      isTold: (session) => this.#isTold.has(session),
+      isTold: (session) => this.#isTold.get(session) === true,
       refusal: (session, family) => this.refusal(session, family),
     });
   }

@@ -47,6 +47,8 @@ export interface View {
 export interface ServiceFacts {
   /** by healthCheckNodePort; one that has not answered yet is missing */
   readonly ports: ReadonlyMap<number, 'serving' | 'empty'>;
+  /** by claim name: ports that were not there, or were another Service's, when it was announced already, and have not answered yet */
+  readonly trusted: ReadonlyMap<string, ReadonlySet<number>>;
   /** by claim name: waits for the rules of its Service, until then at most */
   readonly waiting: ReadonlyMap<string, number>;
   readonly isProxyUnwell: boolean;
@@ -77,6 +79,8 @@ export interface Finding {
   readonly isOpen: boolean;
   readonly sentence: string;
   readonly remedy?: string;
+  /** not open, and nothing speaks against it yet */
+  readonly isUnknown?: true;
 }
 
 export type BindingFact =

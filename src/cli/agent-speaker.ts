@@ -6,6 +6,7 @@ import {
   addressEquals,
   type Clock,
   type Endpoint,
+  formatAddress,
   type InterfaceAddresses,
   type InterfaceTable,
   NodeTcpTransport,
@@ -14,6 +15,8 @@ import {
   resolveLocalAddresses,
   Speaker,
 } from 'bgp-ts';
+import { AddressFlag } from '../linux/address-message.ts';
+import type { KernelAddress } from '../linux/address-table.ts';
 import type { LockedAddressTable } from '../linux/locked-address-table.ts';
 import { NetlinkError } from '../linux/netlink-calls.ts';
 
@@ -23,10 +26,11 @@ const LOOK_AGAIN_MS = 1000;
 
 /** A claimed address on the session's interface is no next hop: other nodes have it too. */
 export function createAgentSpeaker(addresses: LockedAddressTable, restarting: boolean): Speaker {
-  const look = remembered(addresses, nodeClock, () => ({
-    table: networkInterfaces(),
-    claimed: addresses.list().filter(({ ours }) => ours),
-  }));
+  const look = remembered(addresses, nodeClock, () => {
+    const known = addresses.list();
+    const table = withBestFirst(networkInterfaces(), known);
+    return { table, claimed: known.filter(({ ours }) => ours) };
+  });
   return new Speaker({
     restarting,
     clock: nodeClock,
@@ -69,6 +73,27 @@ function lookIfPossible(look: () => MachineAddresses): MachineAddresses {
 interface MachineAddresses {
   readonly table: InterfaceTable;
   readonly claimed: readonly { readonly address: Address }[];
+}
+
+/** not yet usable, about to go, or changed every day; the last is IFA_F_TEMPORARY, the bit that says "secondary" of IPv4 */
+const SECOND_CHOICE = AddressFlag.tentative | AddressFlag.deprecated | AddressFlag.secondary;
+
+/** IPv6 addresses in an order in which the first makes a next hop; one that another machine has as well (`dadfailed`) makes none. */
+export function withBestFirst(
+  table: InterfaceTable,
+  known: readonly Pick<KernelAddress, 'address' | 'interface' | 'flags'>[],
+): InterfaceTable {
+  const flags = new Map<string, number>();
+  for (const { address, interface: name, flags: each } of known) {
+    if (address.family === 'ipv6') flags.set(`${name} ${formatAddress(address)}`, each);
+  }
+  const ranked = Object.entries(table).map(([name, entries = []]) => {
+    const has = (text: string, mask: number) => ((flags.get(`${name} ${text}`) ?? 0) & mask) !== 0;
+    const usable = entries.filter(({ address }) => !has(address, AddressFlag.duplicate));
+    const rank = ({ address }: { readonly address: string }) => Number(has(address, SECOND_CHOICE));
+    return [name, usable.toSorted((a, b) => rank(a) - rank(b))] as const;
+  });
+  return Object.fromEntries(ranked);
 }
 
 function withoutClaimed(

@@ -19,7 +19,6 @@ import { parseLabels, SETTINGS, type SettingTexts } from '../config/agent-settin
 import { type DocumentSources, parseSources } from '../config/document-sources.ts';
 import { ControlServer } from '../control/server.ts';
 import { takeAddressLock } from '../linux/address-lock.ts';
-import type { AddressTable } from '../linux/address-table.ts';
 import { arpWarnings } from '../linux/arp-warnings.ts';
 import { readBootId } from '../linux/boot-id.ts';
 import { LockedAddressTable } from '../linux/locked-address-table.ts';
@@ -140,8 +139,9 @@ async function runAgent(running: Running): Promise<number> {
   const signal = await stopped;
   const how = (await cluster?.howToStop()) ?? 'away';
   files?.stop();
-  await cluster?.stopListening();
   await (how === 'restart' ? agent.stopForRestart() : agent.stop(signal));
+  // not before: a controller that gives the claims of this node away tells it to step down first
+  await cluster?.stopListening();
   if (how === 'restart') machineMemory(settings, log).rememberRestart(nodeClock.wallTimeMs());
   await cluster?.close(how);
   await Promise.all([telemetry?.stop(), control.stop()]);
@@ -250,6 +250,7 @@ function createAgent(
   const speaker = createAgentSpeaker(addresses, isBack);
   const listenAddress = parseAddress(settings.listenAddress);
   const routerId = parseRouterId(settings.routerId);
+  const present = listed(() => addresses.list());
   const { sources, text } = sourcesOf(settings);
   const store = new SavedViewFile(join(settings.stateDir, 'view.json'), log);
   return new Agent({
@@ -273,10 +274,11 @@ function createAgent(
       labels: { 'kubernetes.io/hostname': nodeName, ...parseLabels(settings.nodeLabels) },
     },
     ...(settings.asn === '' ? {} : { asn: Number(settings.asn) }),
-    routerId: routerId ?? defaultRouterId(nodeName, ipv4Addresses(addresses)),
+    routerId: routerId ?? defaultRouterId(nodeName, present),
     isRouterIdFixed: routerId !== undefined,
     joinCheck,
     maxStaleMs: Number(settings.maxStale) * 1000,
+    isBack,
     source: text,
     sources,
     cluster: {
@@ -320,10 +322,4 @@ function machineWarnings(
   const links = listed(() => addresses.links());
   const arp = [...interfaces].flatMap((name) => arpWarnings(name, links));
   return addresses.otherKeeper === undefined ? arp : [addresses.otherKeeper, ...arp];
-}
-
-function ipv4Addresses(addresses: AddressTable) {
-  return listed(() => addresses.list()).flatMap(({ address }) =>
-    address.family === 'ipv4' ? [address] : [],
-  );
 }

@@ -83,7 +83,7 @@ export const SETTINGS = {
     'A.B.C.D',
     '',
     optional(routerId),
-    "BGP identifier; default: this machine's first IPv4 address, else one made of its name; kept over restarts",
+    "BGP identifier; default: this machine's first IPv4 address (none that Herald has put there; a /32 on lo only where there is no other), else one made of its name; kept over restarts",
   ),
   listenAddress: row(
     'listen-address',

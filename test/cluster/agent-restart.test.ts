@@ -3,6 +3,8 @@
  * router keeps the route until the new process is there; without the proof it is gone at once.
  */
 
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { NAMESPACE } from '../../src/model/names.ts';
@@ -18,6 +20,8 @@ import { skipWithoutCluster } from './support/require-cluster.ts';
 const BASE = join(import.meta.dirname, '../../deploy/base');
 const VIP = '198.51.100.7';
 const PREFIX = `${VIP}/32`;
+const CHECKED = '198.51.100.8';
+const PREFIXES = [PREFIX, `${CHECKED}/32`];
 /** made by the token of the agent */
 const POD = 'herald-agent-n1';
 const SETS = inNamespace(DAEMON_SETS, NAMESPACE);
@@ -27,14 +31,22 @@ describe('a planned restart of an agent, on a real API server and BIRD', functio
   let cluster: Cluster;
   let bird: BirdRouter;
   let kubeconfig: string;
+  /** what the check of a claim asks */
+  const checked = createServer();
+  let port = 0;
   const runs: AgentRun[] = [];
+
+  const hasAll = async (): Promise<boolean> => {
+    const found = await Promise.all(PREFIXES.map((prefix) => bird.has(prefix)));
+    return found.every((has) => has);
+  };
 
   const start = async (): Promise<AgentRun> => {
     const run = await startAgent({ cluster, node: 'n1', kubeconfig, flags: ['--pod-name', POD] });
     runs.push(run);
     await untilValue(
-      'the route is there',
-      () => bird.has(PREFIX),
+      'the routes are there',
+      () => hasAll(),
       (has) => has,
       {
         timeoutMs: 60_000,
@@ -75,6 +87,9 @@ describe('a planned restart of an agent, on a real API server and BIRD', functio
     await cluster.installCrds();
     await cluster.applyKustomization(BASE);
     bird = await startBird({ folder: cluster.folder });
+    await once(checked.listen(0, '127.0.0.1'), 'listening');
+    const address = checked.address();
+    port = typeof address === 'object' && address !== null ? address.port : 0;
   });
 
   beforeEach(async () => {
@@ -84,6 +99,7 @@ describe('a planned restart of an agent, on a real API server and BIRD', functio
       poolBody('vips', ['198.51.100.0/24']),
       loopbackPeer('bird', bird, ['n1'], restart),
       anycastClaim(VIP),
+      anycastClaim(CHECKED, { checks: [{ tcp: { host: '127.0.0.1', port } }] }),
     );
     kubeconfig = await agentKubeconfig(cluster, 'n1');
   });
@@ -103,6 +119,7 @@ describe('a planned restart of an agent, on a real API server and BIRD', functio
   });
 
   after(async () => {
+    checked.close();
     await bird?.kill();
     await cluster?.stop();
   });
@@ -129,14 +146,14 @@ describe('a planned restart of an agent, on a real API server and BIRD', functio
     let isWatching = true;
     const watching = (async () => {
       while (isWatching) {
-        if (!(await bird.has(PREFIX))) gone += 1;
+        if (!(await hasAll())) gone += 1;
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
     })();
     expect(await first.stop()).to.equal(0);
     expect(first.log(), first.log().slice(-1500)).to.match(/routers keep the routes/);
     expect(await bird.established(), 'the session is down').to.deep.equal([]);
-    expect(await bird.has(PREFIX), 'the route is kept').to.equal(true);
+    expect(await hasAll(), 'the routes are kept').to.equal(true);
     await start();
     await untilValue(
       'the session is up',
@@ -157,7 +174,7 @@ describe('a planned restart of an agent, on a real API server and BIRD', functio
     );
     isWatching = false;
     await watching;
-    expect(gone, 'samples without the route').to.equal(0);
+    expect(gone, 'samples without one of the routes').to.equal(0);
   });
 
   it('without a newer revision it is going away: the route is withdrawn', async () => {

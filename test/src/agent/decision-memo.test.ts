@@ -69,6 +69,7 @@ function viewOf(world: World): View {
     },
     serviceFacts: {
       ports: new Map(ports),
+      trusted: new Map(),
       waiting: new Map(world.waiting === undefined ? [] : [['198.51.100.2', world.waiting]]),
       isProxyUnwell: world.isUnwell,
     },

@@ -159,4 +159,62 @@ describe('PasswordFiles', () => {
     text = undefined;
     expect(files.refresh([one])).to.equal(true);
   });
+
+  describe('of a file that was read before', () => {
+    const KEY = { kind: 'ready', password: 'k' } as const;
+    let read: () => string;
+    let files: PasswordFiles;
+
+    const failing = (code?: string) => () => {
+      throw Object.assign(new Error('it failed'), code === undefined ? {} : { code });
+    };
+
+    beforeEach(() => {
+      read = () => 'k\n';
+      files = new PasswordFiles(() => read());
+      files.refresh([one]);
+    });
+
+    for (const code of ['EMFILE', 'ENFILE', 'EIO', 'EACCES', 'ESTALE']) {
+      it(`keeps the key when it cannot be read just now (${code})`, () => {
+        read = failing(code);
+        expect(files.refresh([one])).to.equal(false);
+        expect(files.refresh([one])).to.equal(false);
+        expect(files.facts.get('tor')).to.deep.equal(KEY);
+      });
+    }
+
+    for (const text of ['', '\n']) {
+      it(`keeps the key while it is empty (${JSON.stringify(text)}), and takes the one that follows`, () => {
+        read = () => text;
+        expect(files.refresh([one])).to.equal(false);
+        expect(files.facts.get('tor')).to.deep.equal(KEY);
+        read = () => 'new';
+        expect(files.refresh([one])).to.equal(true);
+        expect(files.facts.get('tor')).to.deep.equal({ kind: 'ready', password: 'new' });
+      });
+    }
+
+    for (const [what, gone] of [
+      ['it is gone', failing('ENOENT')],
+      ['its folder is gone', failing('ENOTDIR')],
+      ['something else is in its place', failing()],
+      ['it holds what cannot be a key', () => 'x'.repeat(81)],
+    ] as const) {
+      it(`gives the key up when ${what}, and does not remember it`, () => {
+        read = gone;
+        expect(files.refresh([one])).to.equal(true);
+        expect(files.facts.get('tor')?.kind).to.equal('missing');
+        read = failing('EIO');
+        files.refresh([one]);
+        expect(files.facts.get('tor')?.kind).to.equal('missing');
+      });
+    }
+
+    it('does not take the key of one file for that of another', () => {
+      read = failing('EACCES');
+      files.refresh([peer({ password: { kind: 'file', path: '/etc/other' } })]);
+      expect(files.facts.get('tor')?.kind).to.equal('missing');
+    });
+  });
 });

@@ -1,11 +1,12 @@
 import { expect } from 'chai';
+import { healthyGate } from '../../../src/agent/claim-gates.ts';
 import { NodePorts } from '../../../src/agent/node-ports.ts';
 import { ServiceHealth } from '../../../src/agent/service-health.ts';
 import type { AskHttp, HttpAnswer } from '../../../src/checks/ask-http.ts';
 import type { Sourced } from '../../../src/model/documents.ts';
 import type { IpClaim } from '../../../src/model/ip-claim.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { claim, sourced } from './scenery.ts';
+import { claim, sourced, view } from './scenery.ts';
 
 /** Answers in the same turn what a test says; counts who was asked. */
 class World {
@@ -176,6 +177,28 @@ describe('health of Services', () => {
     health.stop();
   });
 
+  it('trusts an address that is announced until its new port has answered, and no other', () => {
+    const world = new World();
+    const health = new ServiceHealth({ ...world, proxyUrl: undefined });
+    const trusted = () => [...health.facts.trusted].map(([name, ports]) => [name, ...ports]);
+    const [one, two] = [served(1, 30_001), served(2, 30_002)];
+    health.apply([one, two], false, new Set([one.object.name]));
+    expect(trusted()).to.deep.equal([[one.object.name, 30_001]]);
+    expect(healthyGate(one, view({ serviceFacts: health.facts })).gate.state).to.equal('open');
+    const waits = healthyGate(two, view({ serviceFacts: health.facts })).gate;
+    expect(waits).to.include({ state: 'closed', isUnknown: true });
+    world.clock.advance(10_000);
+    expect(healthyGate(one, view({ serviceFacts: health.facts })).gate.state).to.equal('open');
+    world.answers = () => said(503);
+    world.clock.advance(600);
+    const empty = healthyGate(one, view({ serviceFacts: health.facts })).gate;
+    expect(empty.state).to.equal('closed');
+    expect(empty).to.not.have.property('isUnknown');
+    health.apply([one, two], false, new Set([one.object.name]));
+    expect(trusted()).to.deep.equal([]);
+    health.stop();
+  });
+
   it('asks nobody while there are no Services', () => {
     const world = new World();
     const health = new ServiceHealth({ ...world, proxyUrl: 'http://p/healthz' });
@@ -205,6 +228,30 @@ describe('health-check ports', () => {
     ports.apply(new Set());
     expect(ports.answers.size).to.equal(0);
     expect(world.clock.pendingTimers).to.equal(0);
+  });
+
+  it('are not empty where kube-proxy says 503 because it is unwell itself', () => {
+    const world = new World();
+    const ports = new NodePorts(world);
+    const body = (localEndpoints: number, serviceProxyHealthy: boolean) =>
+      JSON.stringify({
+        service: { namespace: 'a', name: 's' },
+        localEndpoints,
+        serviceProxyHealthy,
+      });
+    const told = (text: string) => {
+      world.answers = () => said(503, text);
+      world.clock.advance(251);
+      return ports.answers.get(30_001);
+    };
+    ports.apply(new Set([30_001]));
+    expect(told(body(3, false))).to.equal('serving');
+    expect(told(body(0, false))).to.equal('empty');
+    expect(told(body(3, false))).to.equal('serving');
+    expect(told(body(0, true))).to.equal('empty');
+    for (const odd of ['', 'null', '[]', '{"localEndpoints":"many","serviceProxyHealthy":false}'])
+      expect(told(odd), odd).to.equal('empty');
+    ports.stop();
   });
 
   it('are a thousand, and are asked some hundred times a second', () => {

@@ -1,6 +1,7 @@
-import { address } from 'bgp-ts';
+import { address, formatAddress, resolveLocalAddresses } from 'bgp-ts';
 import { expect } from 'chai';
-import { remembered } from '../../../src/cli/agent-speaker.ts';
+import { remembered, withBestFirst } from '../../../src/cli/agent-speaker.ts';
+import { AddressFlag } from '../../../src/linux/address-message.ts';
 import { LockedAddressTable } from '../../../src/linux/locked-address-table.ts';
 import { MemoryAddressTable, MemoryHost } from '../../../src/linux/memory-address-table.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -65,5 +66,61 @@ describe('what the speaker knows of the addresses of its machine', () => {
     expect(shaky).to.throw('no netlink');
     isDown = false;
     expect(shaky()).to.equal('read');
+  });
+});
+
+describe('which addresses of an interface make a next hop', () => {
+  const LOCAL = '10.0.0.11';
+
+  /** newest first, as the kernel lists them */
+  function order(...listed: readonly (readonly [text: string, flags: number])[]): string[] {
+    const known = listed.map(([text, flags]) => ({
+      address: address(text),
+      interface: 'eth0',
+      flags,
+    }));
+    const eth0 = [LOCAL, ...listed.map(([text]) => text)].map((text) => ({ address: text }));
+    const table = withBestFirst({ lo: [{ address: '::1' }], eth0 }, known);
+    const found = resolveLocalAddresses(address(LOCAL), undefined, table);
+    return (found?.ipv6 ?? []).map(formatAddress);
+  }
+
+  it('those that are ready and stay, before all others', () => {
+    const { tentative, deprecated, secondary: temporary, permanent } = AddressFlag;
+    expect(
+      order(
+        ['2001:db8::1', tentative | permanent],
+        ['2001:db8::2', temporary],
+        ['2001:db8::3', deprecated | permanent],
+        ['2001:db8::4', permanent],
+        ['2001:db8::5', permanent],
+      ),
+    ).to.deep.equal(['2001:db8::4', '2001:db8::5', '2001:db8::1', '2001:db8::2', '2001:db8::3']);
+  });
+
+  it('one that is not ready, where it is the only global one', () => {
+    const listed = order(['fd00::1', 0], ['2001:db8::1', AddressFlag.tentative]);
+    expect(listed).to.deep.equal(['2001:db8::1', 'fd00::1']);
+  });
+
+  it('never one that another machine has', () => {
+    const { duplicate, tentative } = AddressFlag;
+    expect(order(['2001:db8::1', duplicate | tentative])).to.deep.equal([]);
+  });
+
+  it('in IPv4 the order of the kernel, whose first one is the primary', () => {
+    const eth0 = [{ address: LOCAL }, { address: '10.0.0.12' }];
+    const known = [{ address: address(LOCAL), interface: 'eth0', flags: AddressFlag.secondary }];
+    expect(withBestFirst({ eth0 }, known)).to.deep.equal({ eth0 });
+  });
+
+  it('by the interface: the same address may be ready on another', () => {
+    const both = [{ address: 'fe80::1' }, { address: 'fe80::2' }];
+    const flags = AddressFlag.tentative;
+    const known = [{ address: address('fe80::1'), interface: 'eth0', flags }];
+    expect(withBestFirst({ eth0: both, eth1: both }, known)).to.deep.equal({
+      eth0: both.toReversed(),
+      eth1: both,
+    });
   });
 });

@@ -1,0 +1,55 @@
+/** When the View goes to disk: soon after a change, and seldom enough that a burst of changes is not one of writing. */
+
+import type { Clock } from 'bgp-ts';
+import type { ViewStore } from './agent-options.ts';
+import type { NamedTimers } from './named-timers.ts';
+import type { SavedView } from './saved-view.ts';
+
+const SAVE_AFTER_MS = 500;
+/** of the time, at most, goes into saving */
+const SAVE_SHARE = 0.02;
+const AGAIN_MS = 600_000;
+
+export interface ViewSaverOptions {
+  readonly clock: Clock;
+  readonly store: ViewStore;
+  readonly timers: NamedTimers;
+  /** undefined while there is nothing worth saving */
+  readonly view: (wallMs: number) => SavedView | undefined;
+}
+
+export class ViewSaver {
+  readonly #options: ViewSaverOptions;
+  #afterMs = SAVE_AFTER_MS;
+  #isOver = false;
+
+  constructor(options: ViewSaverOptions) {
+    this.#options = options;
+  }
+
+  soon(): void {
+    if (this.#isOver) return;
+    this.#options.timers.startOnce('save', this.#afterMs, () => this.#save());
+  }
+
+  /** How old a saved View is counts from when its source could be read last, not from when it changed last. */
+  again(everyMs: number): void {
+    this.#options.timers.every('save-again', Math.min(everyMs, AGAIN_MS), () => this.#save());
+  }
+
+  /** What is said from here on is of the stop, and not for the next start. */
+  last(): void {
+    this.#isOver = true;
+    this.#options.timers.cancel('save');
+    this.#save();
+  }
+
+  #save(): void {
+    const { clock, store, view } = this.#options;
+    const startMs = clock.now();
+    const saved = view(clock.wallTimeMs());
+    if (saved !== undefined) store.save(saved);
+    // ten thousand claims take their time
+    this.#afterMs = Math.max(SAVE_AFTER_MS, (clock.now() - startMs) / SAVE_SHARE);
+  }
+}
