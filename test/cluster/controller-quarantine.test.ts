@@ -6,12 +6,12 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { isNotFound, type KubeObject } from '../../src/sources/kube/api.ts';
-import { IP_CLAIMS, inNamespace, SERVICES } from '../../src/sources/kube/resources.ts';
+import { IP_CLAIMS, IP_NODES, inNamespace, SERVICES } from '../../src/sources/kube/resources.ts';
 import { untilValue } from '../support/poll.ts';
 import { poolBody } from './support/agent-documents.ts';
 import { agentKubeconfig, ipNodeOf, startAgent } from './support/agent-run.ts';
 import { type BirdRouter, startBird } from './support/bird.ts';
-import { at, type Cluster, startCluster } from './support/cluster.ts';
+import { at, type Cluster, conditionOf, startCluster } from './support/cluster.ts';
 import { type HeraldRun, startHerald } from './support/herald-run.ts';
 import { loopbackPeer, nodeSource } from './support/loopback.ts';
 import { holderOf } from './support/placement-world.ts';
@@ -85,6 +85,13 @@ describe('the quarantine of an exclusive address', function () {
         kubeconfig: cluster.kubeconfig,
       }),
     );
+    // the first that lives is a, as soon as both are known to
+    await untilValue(
+      'both agents live',
+      async () => await cluster.api.list(IP_NODES),
+      ({ items }) => items.filter(isAlive).length === NODES.length,
+      PATIENT,
+    );
     const namespace = await cluster.namespace();
     await cluster.setEndpoints({ namespace, name: 'web' }, 1);
     await cluster.addService({ namespace, name: 'web' });
@@ -132,3 +139,6 @@ describe('the quarantine of an exclusive address', function () {
     expect(await announcers(), 'nobody announces it any more').to.equal('');
   });
 });
+
+const isAlive = (node: KubeObject): boolean =>
+  at(conditionOf(node, 'AgentAlive'), 'status') === 'True';

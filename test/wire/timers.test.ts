@@ -24,7 +24,7 @@ async function silentNeighbour(): Promise<void> {
   await withSession({ peer: short }, async ({ neighbour, subject }) => {
     const before = performance.now();
     const { body } = await neighbour.expectMessage(Type.notification, { timeoutMs: 6000 });
-    expect(performance.now() - before).to.be.within(2500, 4500);
+    expect(performance.now() - before).to.be.within(1500, 4500);
     expect(toHex(body)).to.equal('0400');
     await neighbour.expectEnd();
     const { reason } = await subject.until('down');

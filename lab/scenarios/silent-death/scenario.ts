@@ -1,5 +1,6 @@
 import { nowMs } from '../../../tools/probe/monotonic.ts';
 import { analyse } from '../../../tools/probe/probe-log.ts';
+import { eventually } from '../poll.ts';
 import type { Scenario } from '../scenario.ts';
 import { expectNone } from '../verdicts.ts';
 
@@ -18,6 +19,12 @@ export const scenario: Scenario = {
     world.later(() => world.plugIn('n2'));
     await world.cutOff('n2');
     await world.routerHas('tor1', prefix, world.paths('n1'), { withinMs: GONE_WITHIN_MS });
+    await eventually(
+      "tor1's kernel has one way",
+      () => world.lab.on('tor1', ['ip', 'route', 'show', address]),
+      (shown) => (/10\.1\.0\.12\b/.test(shown) ? shown : undefined),
+      { everyMs: 20 },
+    );
     const goneMs = nowMs();
     await world.passes(3000);
     const after = analyse(probing.read(), goneMs, nowMs() - 1000, 10);

@@ -160,16 +160,24 @@ function accepts(port: number): Promise<boolean> {
 
 /** Below what the kernel gives to outgoing connections, so that a server that restarts finds its port still free. */
 const FIRST_PORT = 20_000;
-const LAST_PORT = 32_000;
+/** Files of the ring run at the same time, and a port is bound seconds after it was found free: each process looks in a part of its own. */
+const PARTS = 12;
+const PORTS_PER_PART = 1000;
+const ownFirstPort = FIRST_PORT + (process.pid % PARTS) * PORTS_PER_PART;
+/** A server that is down for a while comes back to its port. */
+const givenOut = new Set<number>();
 
-/** Ports that nobody has at this moment, all different. */
+/** Ports that nobody has at this moment, and that this process was never given before. */
 export async function freePorts(count: number): Promise<number[]> {
-  const found = new Set<number>();
-  while (found.size < count) {
-    const port = randomInt(FIRST_PORT, LAST_PORT);
-    if (!found.has(port) && (await canListen(port))) found.add(port);
+  const found: number[] = [];
+  while (found.length < count) {
+    if (givenOut.size > PORTS_PER_PART / 2) givenOut.clear();
+    const port = randomInt(ownFirstPort, ownFirstPort + PORTS_PER_PART);
+    if (givenOut.has(port)) continue;
+    givenOut.add(port);
+    if (await canListen(port)) found.push(port);
   }
-  return [...found];
+  return found;
 }
 
 function canListen(port: number): Promise<boolean> {

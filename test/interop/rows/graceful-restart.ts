@@ -58,7 +58,8 @@ async function goesAway(cell: Cell): Promise<readonly string[]> {
   await cell.table('ipv4', [kept]);
   await cell.table('ipv6', [six]);
   await subject.stop({ kind: 'shutdown', text: 'for good', deadlineMs: 5_000 });
-  const bound = { timeoutMs: 3_000, everyMs: 100 };
+  // a router that keeps them does so for thirty
+  const bound = { timeoutMs: 12_000, everyMs: 100 };
   await cell.table('ipv4', [], bound);
   await cell.table('ipv6', [], bound);
   // ExaBGP is run without the capability, since it would then be the one to leave without a word.

@@ -90,7 +90,7 @@ describe('standalone: how an agent leaves', function () {
     const started = performance.now();
     lab.agent.signal('SIGTERM');
     expect(await lab.agent.ended).to.equal(143);
-    expect(performance.now() - started).to.be.below(1000);
+    expect(performance.now() - started, 'of the 30 s').to.be.below(10_000);
     await lab.announces([]);
   });
 

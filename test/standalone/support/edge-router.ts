@@ -262,9 +262,11 @@ function replaceOne(config: string, pattern: RegExp, by: string): string {
   return config.replace(pattern, by);
 }
 
-/** BIRD shows a time of today as 12:34:56.789, an older one by its date; both in this machine's time zone, as Date reads them. */
+/** BIRD shows a time of the last twenty hours as 12:34:56.789, an older one by its date; both in this machine's time zone, as Date reads them. */
 function ageMs(since: string): number {
   const today = new Date().toDateString();
   const moment = since.includes(' ') ? since.replace(' ', 'T') : `${today} ${since}`;
-  return Date.now() - new Date(moment).getTime();
+  const age = Date.now() - new Date(moment).getTime();
+  // it was yesterday
+  return age < -60_000 ? age + 86_400_000 : age;
 }

@@ -71,6 +71,12 @@ export class RouteWatch {
   }
 }
 
+/** 2026-01-01T00:00:00.000100, of which Date takes no more than three digits */
+function wallMsOf(stamp: string): number {
+  const micros = /\.\d{3}(\d{3})/.exec(stamp)?.[1] ?? '0';
+  return Date.parse(`${stamp.replace(/(\.\d{3})\d*/, '$1')}Z`) + Number(micros) / 1000;
+}
+
 export function parseRouteEvents(log: string): RouteEvent[] {
   const events: RouteEvent[] = [];
   for (const line of log.slice(0, log.lastIndexOf('\n') + 1).split('\n')) {
@@ -78,7 +84,7 @@ export function parseRouteEvents(log: string): RouteEvent[] {
     if (match === null) continue;
     const [, stamp = '', deleted, prefix = '', rest = ''] = match;
     const gateways = [...rest.matchAll(/\bvia ([\d.]+)/g)].map((hop) => hop[1] ?? '');
-    const atMs = fromWallMs(Date.parse(`${stamp}Z`));
+    const atMs = fromWallMs(wallMsOf(stamp));
     events.push({ atMs, prefix, gateways: deleted === undefined ? gateways.sort() : [] });
   }
   return events;
