@@ -3,7 +3,7 @@
  *
  *   ifaddrmsg: u8 family | u8 prefix length | u8 flags | u8 scope | u32 interface, then attributes
  *
- * Always without lifetimes: an address that must be renewed vanishes under whoever forgets to.
+ * Always valid for ever: an address that must be renewed vanishes under whoever forgets to.
  */
 
 import type { Address } from 'bgp-ts';
@@ -22,7 +22,10 @@ import {
 
 export const AddressMessageType = { add: 20, remove: 21, get: 22 } as const;
 
-/** `noDuplicateDetection` makes an IPv6 address usable at once; the rest is only read */
+/**
+ * `noDuplicateDetection` makes an IPv6 address usable at once, `deprecated` keeps it from being the source of the machine's own
+ * connections (RFC 6724 §5, rule 3); the rest is only read
+ */
 export const AddressFlag = {
   secondary: 0x1,
   noDuplicateDetection: 0x2,
@@ -33,7 +36,10 @@ export const AddressFlag = {
 } as const;
 
 const HEADER_OCTETS = 8;
-const Attribute = { address: 1, local: 2, label: 3, flags: 8, protocol: 11 } as const;
+const Attribute = { address: 1, local: 2, label: 3, lifetimes: 6, flags: 8, protocol: 11 } as const;
+
+/** ifa_cacheinfo: u32 preferred | u32 valid | two times that only the kernel writes. Preferred for 0 s, valid for ever. */
+const DEPRECATED_LIFETIMES = Uint8Array.of(0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0);
 
 export interface AddressBody {
   readonly address: Address;
@@ -61,6 +67,10 @@ export function encodeAddressBody(body: AddressBody): Uint8Array {
     protocol === undefined
       ? new Uint8Array()
       : encodeAttribute(Attribute.protocol, Uint8Array.of(protocol)),
+    // the kernel ignores this flag in a request: it follows from the lifetime
+    (flags & AddressFlag.deprecated) === 0
+      ? new Uint8Array()
+      : encodeAttribute(Attribute.lifetimes, DEPRECATED_LIFETIMES),
   );
 }
 

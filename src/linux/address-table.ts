@@ -9,6 +9,9 @@
  * An address without the mark is somebody's: it is never removed, and never doubled by one of ours, whatever its mask and
  * whichever interface it is on.
  *
+ * IPv6 addresses are deprecated from the start (preferred lifetime 0, valid for ever): they answer, and are not chosen as the source
+ * of what the machine itself begins. One without it, left by the crash of a version before this rule, stays as it is until it is removed.
+ *
  * Always /32 and /128. With a longer subnet the kernel makes all but the first address secondary, and drops them with the first.
  */
 

@@ -46,6 +46,12 @@ interface Snapshot {
   readonly links: ReadonlyMap<string, Link>;
 }
 
+/**
+ * Deprecated: the address is served by other machines too, and the answers to what this one sent from it would go to one of them.
+ * IPv4 has no such mark; there the kernel takes the oldest address of the interface.
+ */
+const IPV6_FLAGS = AddressFlag.noDuplicateDetection | AddressFlag.deprecated;
+
 const GROUPS = MonitorGroup.links | MonitorGroup.ipv4Addresses | MonitorGroup.ipv6Addresses;
 
 export class RtnetlinkAddressTable implements AddressTable {
@@ -153,7 +159,7 @@ export class RtnetlinkAddressTable implements AddressTable {
       address,
       prefixLength: hostLength(address),
       index: link.index,
-      flags: address.family === 'ipv6' ? AddressFlag.noDuplicateDetection : 0,
+      flags: address.family === 'ipv6' ? IPV6_FLAGS : 0,
       ...(label === undefined ? {} : { label }),
       ...(this.#hasProtocol ? { protocol: ADDRESS_PROTOCOL } : {}),
     };

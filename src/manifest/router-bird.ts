@@ -2,12 +2,16 @@
 
 import type { Family } from 'bgp-ts';
 import { ManifestRefusal } from './refusal.ts';
-import { acceptedOf, headerLines, type RouterPlan } from './router-plan.ts';
+import { acceptedOf, headerLines, type RouterPlan, silenceLine } from './router-plan.ts';
 
 const VERSION = { ipv4: '4', ipv6: '6' } as const;
+/** BIRD takes no longer name; that of the group leaves room for what is put behind it */
+const MAX_SYMBOL = 64;
+const MAX_GROUP = 45;
 
 export function renderBird(plan: RouterPlan): string {
-  const name = `herald_${symbol(plan.peer)}`;
+  const name = symbol(plan.group).slice(0, MAX_GROUP);
+  const names = neighbourNames(plan, name);
   return [
     ...headerLines(plan, 'For /etc/bird/bird.conf; then: birdc configure').map(
       (line) => `# ${line}`,
@@ -23,7 +27,7 @@ export function renderBird(plan: RouterPlan): string {
     ...plan.families.flatMap((family) => importFilter(plan, family, name)),
     ...template(plan, name),
     ...plan.neighbours.flatMap((neighbour, index) => [
-      `protocol bgp ${name}_${symbol(neighbour.name ?? String(index + 1))} from ${name} {`,
+      `protocol bgp ${names[index]} from ${name} {`,
       `  neighbor ${neighbour.address} as ${plan.nodeAsn};`,
       '}',
       '',
@@ -34,7 +38,7 @@ export function renderBird(plan: RouterPlan): string {
           `# BIRD has no limit on how many of a range connect (planned for: ${plan.maxNodes}); a firewall on port ${plan.port} can set one.`,
         ]),
     ...plan.ranges.flatMap((range, index) => [
-      `protocol bgp ${name}_range${index + 1} from ${name} {`,
+      `protocol bgp ${rangeName(index, name)} from ${name} {`,
       `  neighbor range ${range} as ${plan.nodeAsn};`,
       `  dynamic name "${name}_node";`,
       '}',
@@ -46,7 +50,7 @@ export function renderBird(plan: RouterPlan): string {
 function kernel(plan: RouterPlan, family: Family, name: string): string[] {
   return [
     '# ECMP: all equal paths go to the kernel as one multipath route.',
-    `protocol kernel ${name}_kernel${VERSION[family]} {`,
+    `protocol kernel ${kernelName(family, name)} {`,
     `  ${family} { import none; export where proto ~ "${name}_*"; };`,
     `  merge paths yes limit ${plan.maxNodes};`,
     '}',
@@ -71,7 +75,7 @@ function importFilter(plan: RouterPlan, family: Family, name: string): string[] 
         ];
   return [
     '# Only host routes inside the pools are taken; a shorter prefix or the default route never is.',
-    `filter ${name}_in${VERSION[family]} {`,
+    `filter ${filterName(family, name)} {`,
     ...checks,
     '}',
     '',
@@ -88,9 +92,10 @@ function template(plan: RouterPlan, name: string): string[] {
     multihop === undefined ? '  direct;' : `  multihop ${multihop};`,
     ...(password === undefined ? [] : [`  password "${checkedPassword(password)}";`]),
     ...(plan.hasTtlSecurity ? ['  ttl security on;'] : []),
-    `  # a node that dies in silence is gone after ${timers.holdSeconds} s, and what BIRD adds to it`,
+    `  # ${silenceLine(plan)}${timers.holdSeconds === 0 ? '' : ', and what BIRD adds to it'}`,
     `  hold time ${timers.holdSeconds};`,
-    `  keepalive time ${timers.keepaliveSeconds};`,
+    // BIRD takes none that is above the hold time, even where that is none
+    ...(timers.holdSeconds === 0 ? [] : [`  keepalive time ${timers.keepaliveSeconds};`]),
     ...(plan.routerDials
       ? [`  connect retry time ${timers.connectRetrySeconds};`]
       : ['  passive on;  # the nodes dial and do not listen']),
@@ -102,7 +107,7 @@ function template(plan: RouterPlan, name: string): string[] {
       `  ${family} {`,
       '    import keep filtered on;  # `show route filtered` shows what was refused, and it counts',
       `    receive limit ${plan.prefixLimit} action restart;  # maxRoutes ${plan.maxRoutes} and headroom`,
-      `    import filter ${name}_in${VERSION[family]};`,
+      `    import filter ${filterName(family, name)};`,
       '    export none;  # the nodes are told nothing',
       '  };',
     ]),
@@ -110,6 +115,30 @@ function template(plan: RouterPlan, name: string): string[] {
     '',
   ];
 }
+
+/**
+ * A name for each neighbour, none twice: what differs for a person (`n-1`, `n_1`, the first without a name and one named `1`)
+ * can be the same in BIRD, or that of a range, a filter or a kernel protocol of this file.
+ */
+function neighbourNames(plan: RouterPlan, name: string): string[] {
+  const taken = new Set([
+    ...plan.families.flatMap((family) => [kernelName(family, name), filterName(family, name)]),
+    ...plan.ranges.map((_, index) => rangeName(index, name)),
+  ]);
+  return plan.neighbours.map((neighbour, index) => {
+    const whole = `${name}_${symbol(neighbour.name ?? String(index + 1))}`;
+    // room for what tells it from the others
+    const wanted = whole.slice(0, MAX_SYMBOL - '_255'.length);
+    let free = wanted;
+    for (let again = 2; taken.has(free); again += 1) free = `${wanted}_${again}`;
+    taken.add(free);
+    return free;
+  });
+}
+
+const kernelName = (family: Family, name: string) => `${name}_kernel${VERSION[family]}`;
+const filterName = (family: Family, name: string) => `${name}_in${VERSION[family]}`;
+const rangeName = (index: number, name: string) => `${name}_range${index + 1}`;
 
 /** BIRD's names have letters, digits and underscores. */
 function symbol(text: string): string {

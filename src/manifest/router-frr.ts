@@ -2,10 +2,10 @@
 
 import type { Family } from 'bgp-ts';
 import { ManifestRefusal } from './refusal.ts';
-import { acceptedOf, headerLines, type RouterPlan } from './router-plan.ts';
+import { acceptedOf, headerLines, type RouterPlan, silenceLine } from './router-plan.ts';
 
 export function renderFrr(plan: RouterPlan): string {
-  const group = `herald-${plan.peer}`;
+  const { group } = plan;
   return [
     ...headerLines(
       plan,
@@ -36,6 +36,8 @@ export function renderFrr(plan: RouterPlan): string {
     ` bgp router-id ${plan.routerId}`,
     ' bgp log-neighbor-changes',
     ' no bgp default ipv4-unicast',
+    ' ! paths of nodes with different AS numbers are equal too: FRR alone calls only those of one AS so',
+    ' bgp bestpath as-path multipath-relax',
     ...session(plan, group),
     ...plan.families.flatMap((family) => addressFamily(plan, family, group)),
     'exit',
@@ -79,7 +81,7 @@ function session(plan: RouterPlan, group: string): string[] {
     `${at} peer-group`,
     `${at} remote-as ${plan.nodeAsn}`,
     ...(password === undefined ? [] : [`${at} password ${checkedPassword(password)}`]),
-    ` ! a node that dies in silence is gone after ${timers.holdSeconds} s`,
+    ` ! ${silenceLine(plan)}`,
     `${at} timers ${timers.keepaliveSeconds} ${timers.holdSeconds}`,
     ...(plan.routerDials
       ? [`${at} timers connect ${timers.connectRetrySeconds}`]

@@ -4,10 +4,10 @@
  */
 
 import type { Family } from 'bgp-ts';
-import { acceptedOf, headerLines, type RouterPlan } from './router-plan.ts';
+import { acceptedOf, headerLines, type RouterPlan, silenceLine } from './router-plan.ts';
 
 export function renderGobgp(plan: RouterPlan): string {
-  const group = `herald-${plan.peer}`;
+  const { group } = plan;
   return [
     ...headerLines(plan, 'For /etc/gobgp/gobgpd.conf (TOML); then: systemctl restart gobgpd').map(
       (line) => `# ${line}`,
@@ -67,7 +67,7 @@ function peerGroup(plan: RouterPlan, group: string): string[] {
     `    peer-group-name = "${group}"`,
     `    peer-as = ${plan.nodeAsn}`,
     ...(password === undefined ? [] : [`    auth-password = ${JSON.stringify(password)}`]),
-    `  # a node that dies in silence is gone after ${timers.holdSeconds} s`,
+    `  # ${silenceLine(plan)}`,
     '  [peer-groups.timers.config]',
     `    hold-time = ${timers.holdSeconds}`,
     `    keepalive-interval = ${timers.keepaliveSeconds}`,

@@ -1,10 +1,10 @@
 /** The router's side in OpenBGPD's words: a whole bgpd.conf. OpenBGPD has no multipath, which the file says at its top. */
 
 import { ManifestRefusal } from './refusal.ts';
-import { headerLines, type RouterPlan } from './router-plan.ts';
+import { headerLines, type RouterPlan, silenceLine } from './router-plan.ts';
 
 export function renderOpenbgpd(plan: RouterPlan): string {
-  const group = `herald-${plan.peer}`;
+  const { group } = plan;
   return [
     ...headerLines(
       plan,
@@ -42,14 +42,14 @@ export function renderOpenbgpd(plan: RouterPlan): string {
 }
 
 function session(plan: RouterPlan, group: string): string[] {
-  const { timers, password, multihop } = plan;
+  const { password, multihop } = plan;
   return [
     `group "${group}" {`,
     `  remote-as ${plan.nodeAsn}`,
     ...(plan.address === undefined ? [] : [`  local-address ${plan.address}`]),
     ...(password === undefined ? [] : [`  tcp md5sig password "${checkedPassword(password)}"`]),
-    `  # a node that dies in silence is gone after ${timers.holdSeconds} s`,
-    `  holdtime ${timers.holdSeconds}`,
+    `  # ${silenceLine(plan)}`,
+    `  holdtime ${checkedHold(plan)}`,
     '  holdtime min 3',
     ...(plan.routerDials ? [] : ['  # the nodes dial and do not listen', '  passive']),
     ...(multihop === undefined ? [] : [`  multihop ${multihop}`]),
@@ -71,6 +71,13 @@ function session(plan: RouterPlan, group: string): string[] {
     ...plan.ranges.map((range) => `  neighbor ${range}`),
     '}',
   ];
+}
+
+function checkedHold({ peer, timers }: RouterPlan): number {
+  if (timers.holdSeconds > 0) return timers.holdSeconds;
+  throw new ManifestRefusal(
+    `OpenBGPD has no session without a hold time, and BGPPeer ${peer} says holdSeconds: 0; set it to 3 or more`,
+  );
 }
 
 function checkedPassword(password: string): string {

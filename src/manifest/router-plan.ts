@@ -59,6 +59,8 @@ export interface StaticNeighbour {
 export interface RouterPlan {
   /** the document's name */
   readonly peer: string;
+  /** what all that is made for these nodes is called after */
+  readonly group: string;
   readonly routerAsn: number;
   readonly nodeAsn: number;
   readonly routerId: string;
@@ -106,6 +108,7 @@ export function planRouter(
   }
   return {
     peer: peer.name,
+    group: groupOf(peer, nodeAsn),
     routerAsn: routerAsnOf(peer, request, nodeAsn),
     nodeAsn,
     routerId: routerIdOf(request, address),
@@ -152,6 +155,13 @@ export function headerLines(plan: RouterPlan, where: string): string[] {
         ]
       : []),
   ];
+}
+
+/** What the hold time means for a node that says nothing any more, as a comment line without the comment sign. */
+export function silenceLine({ timers: { holdSeconds } }: RouterPlan): string {
+  return holdSeconds === 0
+    ? 'no hold time: a node that dies in silence is not noticed'
+    : `a node that dies in silence is gone after ${holdSeconds} s`;
 }
 
 function routerAddress({ name, target }: BgpPeer): Address | undefined {
@@ -212,7 +222,7 @@ function nodeAsnOf(peer: BgpPeer, { nodeAsn, routerAsn }: RouterRequest): number
   const known = new Set([...(peer.localAsn === undefined ? [] : [peer.localAsn]), ...others]);
   if (known.size > 1) {
     throw new ManifestRefusal(
-      `the nodes of BGPPeer ${peer.name} have the AS numbers ${[...known].join(', ')}; choose one with --asn and write one file for each`,
+      `the nodes of BGPPeer ${peer.name} have the AS numbers ${[...known].join(', ')}; choose one with --asn and write one file for each; where one router loads several of them, give --max-nodes for the nodes of all`,
     );
   }
   if (peer.localAsn !== undefined) return peer.localAsn;
@@ -220,6 +230,12 @@ function nodeAsnOf(peer: BgpPeer, { nodeAsn, routerAsn }: RouterRequest): number
   throw new ManifestRefusal(
     `BGPPeer ${peer.name} has no localASN; give the nodes' AS number with --asn N, as for herald agent`,
   );
+}
+
+/** Files for several AS numbers can meet in one router, where a second group of the same name would change the first. */
+function groupOf({ name, overrides }: BgpPeer, nodeAsn: number): string {
+  const isOneOfSeveral = overrides.some((each) => each.localAsn !== undefined);
+  return `herald-${name}${isOneOfSeveral ? `-as${nodeAsn}` : ''}`;
 }
 
 function routerAsnOf(peer: BgpPeer, { routerAsn }: RouterRequest, nodeAsn: number): number {

@@ -23,17 +23,29 @@ export interface RouterDocuments {
   readonly password?: string;
   readonly ttlSecurity?: boolean;
   readonly maxRoutes?: number;
+  readonly holdSeconds?: number;
+  /** AS numbers of nodes that do not have `nodeAsn` */
+  readonly otherAsns?: readonly number[];
 }
 
 /** What `herald manifest router` prints for these documents and flags. */
 export async function routerFile(
   kind: LoadedKind,
-  { password, ttlSecurity = false, maxRoutes = 20 }: RouterDocuments,
+  {
+    password,
+    ttlSecurity = false,
+    maxRoutes = 20,
+    holdSeconds = 9,
+    otherAsns = [],
+  }: RouterDocuments,
   ...flags: readonly string[]
 ): Promise<string> {
   const peer = {
     ...{ address: '10.0.0.1', asn: routerAsn, localASN: nodeAsn, families: ['ipv4', 'ipv6'] },
-    ...{ maxRoutes, ttlSecurity },
+    ...{ maxRoutes, ttlSecurity, timers: { holdSeconds } },
+    overrides: otherAsns.map((localASN) => ({
+      ...{ nodeSelector: { matchLabels: { rack: `of-${localASN}` } }, localASN },
+    })),
     ...(password === undefined ? {} : { password: { file: '/etc/herald/absent/bgp.key' } }),
   };
   // not a CIDR, so that the split is part of what the routers judge
@@ -102,7 +114,7 @@ export class RouterLab {
   }
 
   /** The table as sorted `prefix nextHop` lines, once it is as it should be, or as it was last. */
-  async table(family: Family, expected: readonly string[], timeoutMs = 15_000): Promise<string[]> {
+  async table(family: Family, expected: readonly string[], timeoutMs = 45_000): Promise<string[]> {
     const read = async () =>
       (await this.router.paths(family)).map((path) => `${path.prefix} ${path.nextHop}`).toSorted();
     const wanted = expected.toSorted().join();

@@ -368,3 +368,105 @@ async function unsignedRange(): Promise<void> {
     await lab.lab.destroy();
   }
 }
+
+describe('manifest router: nodes with AS numbers of their own', function () {
+  this.timeout(90_000);
+
+  before(function () {
+    skipWithoutLab(this, kinds);
+  });
+
+  itConcurrently([
+    {
+      name: 'frr: one file for each AS number, both loaded, and all nodes are ways of one kernel route',
+      run: twoAsnsInFrr,
+    },
+    {
+      name: 'bird: a neighbour whose AS number was changed in the file is a way of the kernel route',
+      run: twoAsnsInBird,
+    },
+  ]);
+});
+
+const otherAsn = 64513;
+
+async function twoAsnsInFrr(): Promise<void> {
+  const fileOf = (asn: number, neighbour: string) => {
+    const flags = ['--asn', String(asn), '--neighbor', neighbour, '--max-nodes', '2'];
+    return routerFile('frr', { otherAsns: [otherAsn] }, ...flags);
+  };
+  const files = [await fileOf(nodeAsn, '10.0.0.11'), await fileOf(otherAsn, '10.0.0.12')];
+  await bothAreWays('frr', files.join(''));
+}
+
+/** A bird.conf is whole, two of them are none: the other AS number goes into its neighbour by hand. */
+async function twoAsnsInBird(): Promise<void> {
+  const file = await routerFile('bird', {}, ...twoNeighbours);
+  const line = 'neighbor 10.0.0.12 as ';
+  expect(file).to.include(`${line}${nodeAsn};`);
+  await bothAreWays('bird', file.replace(`${line}${nodeAsn}`, `${line}${otherAsn}`));
+}
+
+async function bothAreWays(kind: 'frr' | 'bird', config: string): Promise<void> {
+  const lab = await RouterLab.create(kind);
+  try {
+    await lab.router.start(lab.host, config);
+    const addresses = ['192.0.2.8', '2001:db8:1::7'];
+    lab.announce(await lab.node(11), 'first', ...addresses);
+    lab.announce(await lab.node(12), 'second', '--asn', String(otherAsn), ...addresses);
+    for (const [address, both] of [
+      ['192.0.2.8', '10.0.0.11,10.0.0.12'],
+      ['2001:db8:1::7', '2001:db8::11,2001:db8::12'],
+    ] as const) {
+      const hops = () => lab.kernelHops(address);
+      const more = { timeoutMs: 30_000 };
+      await untilValue(`ways over ${both}`, hops, (found) => found.join() === both, more);
+    }
+  } finally {
+    await lab.lab.destroy();
+  }
+}
+
+describe('manifest router: what is legal in the documents and not in every router', function () {
+  this.timeout(90_000);
+
+  before(function () {
+    skipWithoutLab(this, kinds);
+  });
+
+  itConcurrently([
+    // OpenBGPD is refused, see manifest.test.ts
+    ...(['frr', 'bird', 'gobgp'] as const).map((kind) => ({
+      name: `${kind}: holdSeconds: 0 is loaded, and a session is up`,
+      run: () => noHoldTime(kind),
+    })),
+    { name: 'bird: names that are one word to it are loaded as several', run: sameNamesInBird },
+  ]);
+});
+
+async function noHoldTime(kind: LoadedKind): Promise<void> {
+  const file = await routerFile(kind, { holdSeconds: 0 }, ...twoNeighbours);
+  const lab = await RouterLab.create(kind);
+  try {
+    await lab.router.start(lab.host, file);
+    lab.announce(await lab.node(11), 'node-1', '--hold', '0', '192.0.2.8');
+    await lab.table('ipv4', ['192.0.2.8/32 10.0.0.11'], 45_000);
+  } finally {
+    await lab.lab.destroy();
+  }
+}
+
+async function sameNamesInBird(): Promise<void> {
+  const long = 'x'.repeat(60);
+  const names = ['', '=1', '=n-1', '=n_1', '=n.1', '=kernel4', '=in6', `=${long}a`, `=${long}b`];
+  const neighbours = names.flatMap((name, at) => ['--neighbor', `10.0.0.${11 + at}${name}`]);
+  const lab = await RouterLab.create('bird');
+  try {
+    await lab.router.start(lab.host, await routerFile('bird', {}, ...neighbours));
+    lab.announce(await lab.node(12), 'second', '192.0.2.8');
+    lab.announce(await lab.node(14), 'fourth', '192.0.2.8');
+    await lab.table('ipv4', ['192.0.2.8/32 10.0.0.12', '192.0.2.8/32 10.0.0.14']);
+  } finally {
+    await lab.lab.destroy();
+  }
+}

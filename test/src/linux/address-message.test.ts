@@ -24,6 +24,21 @@ describe('an address in rtnetlink', () => {
     );
   });
 
+  it('is written as preferred for 0 s and valid for ever where it is deprecated', () => {
+    const body = encodeAddressBody({
+      address: address('2001:db8::7'),
+      prefixLength: 128,
+      index: 1,
+      flags: 0x22,
+    });
+    expect(toHex(body)).to.equal(
+      '0a80220001000000' +
+        '1400020020010db8000000000000000000000007' +
+        '1400010020010db8000000000000000000000007' +
+        '1400060000000000ffffffff0000000000000000',
+    );
+  });
+
   it('comes back as it was written', () => {
     const six = {
       address: address('2001:db8::7'),

@@ -191,6 +191,52 @@ describe('herald manifest router', () => {
     expect(stdout).to.match(/^no zebra nexthop kernel enable$/m);
   });
 
+  it('frr: calls paths of nodes with different AS numbers equal', async () => {
+    const args = [...routerArguments(plain()), '--neighbor', '10.0.0.11'];
+    expect((await runManifest(...args)).stdout).to.match(
+      /^ bgp bestpath as-path multipath-relax$/m,
+    );
+  });
+
+  for (const kind of ['frr', 'bird', 'gobgp', 'openbgpd']) {
+    it(`${kind}: files for nodes with different AS numbers have no name in common`, async () => {
+      const overrides = [{ nodeSelector: { matchLabels: { rack: 'b' } }, localASN: 64513 }];
+      const folder = documentsFolder({
+        'net.yaml': peerDocument('tor', { ...tor, overrides }) + poolDocument('vips', vips),
+      });
+      const args = [...routerArguments(folder, kind), '--neighbor', '10.0.0.11'];
+      expect((await runManifest(...args)).stderr).to.match(/64512, 64513.*--asn.*--max-nodes/);
+      const namesFor = async (asn: string) => {
+        const { stdout } = await runManifest(...args, '--asn', asn);
+        return new Set(stdout.match(/\bherald[-_]tor[\w-]*/g));
+      };
+      const [first, second] = [await namesFor('64512'), await namesFor('64513')];
+      expect(first.size).to.be.above(0);
+      expect([...first].filter((name) => second.has(name))).to.deep.equal([]);
+    });
+  }
+
+  describe('holdSeconds: 0', () => {
+    const args = (kind: string) => {
+      const peer = peerDocument('tor', { ...tor, timers: { holdSeconds: 0 } });
+      const folder = documentsFolder({ 'net.yaml': peer + poolDocument('vips', vips) });
+      return [...routerArguments(folder, kind), '--neighbor', '10.0.0.11'];
+    };
+
+    it('openbgpd: is refused, since it has no such session', async () => {
+      const { status, stdout, stderr } = await runManifest(...args('openbgpd'));
+      expect({ status, stdout }).to.deep.equal({ status: 2, stdout: '' });
+      expect(stderr).to.match(/BGPPeer tor says holdSeconds: 0; set it to 3 or more/);
+    });
+
+    for (const kind of ['frr', 'bird', 'gobgp']) {
+      it(`${kind}: the file promises nothing about a node that dies in silence`, async () => {
+        const { stdout } = await runManifest(...args(kind));
+        expect(stdout).to.include('dies in silence is not noticed').and.not.include('gone after');
+      });
+    }
+  });
+
   it('frr: exact lengths, limits from maxRoutes, listen limit, timers, nothing out', async () => {
     const folder = documentsFolder({
       'net.yaml':

@@ -77,6 +77,65 @@ describe('addresses in the kernel', function () {
     expect(await knock(machine.neighbour, '2001:db8::7')).to.include('Connection refused');
   });
 
+  /** what the machine's own connections to `address` come from */
+  async function sourceTowards(address: string): Promise<unknown> {
+    const { stdout } = await machine.host.exec('ip', ['-j', 'route', 'get', address]);
+    return JSON.parse(stdout)[0]?.prefsrc;
+  }
+
+  // Of two preferred addresses the kernel takes the one more like the destination, so these are as like it as can be.
+  const [near, far] = ['2001:db8:99::2', '2001:db8:5::9'];
+  const claims = ['2001:db8:99::3', '2001:db8:5::8'];
+
+  it('in IPv6 answer, and are not where the connections of the machine itself come from', async () => {
+    await machine.host.ip(
+      'route add default via 10.99.0.2',
+      'route add default via 2001:db8:99::2',
+    );
+    const subject = open();
+    for (const each of [...claims, '10.99.0.3', '192.0.2.7']) {
+      expect(await subject.add(each, 'eth0')).to.have.property('kind', 'done');
+    }
+    for (const to of [near, far]) expect(await sourceTowards(to)).to.equal('2001:db8:99::1');
+    const eth0 = (await ipAddresses(machine.host)).find((link) => link.ifname === 'eth0');
+    for (const claim of claims) {
+      const found = eth0?.addr_info.find((each) => each.local === claim);
+      expect(found).to.include({
+        ...{ deprecated: true, preferred_life_time: 0, valid_life_time: 4_294_967_295 },
+      });
+    }
+    for (const to of ['10.99.0.2', '192.0.2.8']) {
+      expect(await sourceTowards(to)).to.equal('10.99.0.1');
+    }
+    await machine.neighbour.ip('route add 2001:db8:5::8/128 via 2001:db8:99::1');
+    for (const claim of claims) {
+      expect(await knock(machine.neighbour, claim)).to.include('Connection refused');
+    }
+    // deprecated or not, they are ours and there
+    expect((await open().list()).filter((each) => each.ours)).to.have.length(4);
+    expect(await open().add('2001:db8:5::8', 'eth0')).to.deep.equal({
+      kind: 'done',
+      changed: false,
+    });
+    expect(await open().remove('2001:db8:5::8', 'eth0')).to.deep.equal({
+      kind: 'done',
+      changed: true,
+    });
+  });
+
+  it('on lo do not take the place of the address of a machine that has its own there', async () => {
+    await machine.host.ip(
+      'address add 2001:db8:50::1/128 dev lo nodad',
+      'address delete 2001:db8:99::1/64 dev eth0',
+      'route add 2001:db8:99::/64 dev eth0',
+      'route add default via 2001:db8:99::2',
+    );
+    expect(await sourceTowards(far)).to.equal('2001:db8:50::1');
+    const subject = open();
+    for (const claim of claims) await subject.add(claim, 'lo');
+    for (const to of [near, far]) expect(await sourceTowards(to)).to.equal('2001:db8:50::1');
+  });
+
   it('have no label where it would be too long, and are recognised all the same', async () => {
     await machine.host.ip('link add verylong0 type veth peer name verylong1');
     expect(await open().add('192.0.2.7', 'verylong0')).to.deep.equal({

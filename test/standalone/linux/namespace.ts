@@ -31,6 +31,8 @@ interface IpLink {
     readonly label?: string;
     readonly scope: string;
     readonly valid_life_time: number;
+    readonly preferred_life_time: number;
+    readonly deprecated?: boolean;
     readonly nodad?: boolean;
     readonly tentative?: boolean;
     readonly protocol?: string;
