@@ -3,6 +3,7 @@
  * patch is guarded by the version that the decision was made on.
  */
 
+import type { Address, Family } from 'bgp-ts';
 import { formatClaimName } from '../model/claim-name.ts';
 import type { ClaimService } from '../model/ip-claim.ts';
 import type { IpPool } from '../model/ip-pool.ts';
@@ -30,6 +31,8 @@ import type { Grant } from './decision.ts';
 /** Whether anybody is behind a Service: `local` is decided by each node alone. */
 export type Reach = 'some' | 'none' | 'local' | 'unknown';
 
+export type ReachOf = (key: string, family: Family) => Reach;
+
 export type Withdrawn = { readonly reason: string } | undefined;
 
 const NO_ENDPOINTS = 'NoEndpoints: no Service of this claim has an endpoint';
@@ -53,12 +56,19 @@ export function wantedWithdrawn(
   return { reason: NO_ENDPOINTS };
 }
 
+function inFamily(
+  { address }: { readonly address: Address },
+  reachOf: ReachOf,
+): (key: string) => Reach {
+  return (key) => reachOf(key, address.family);
+}
+
 export interface NewClaim {
   readonly grant: Extract<Grant, { kind: 'create' }>;
   readonly service: Service;
   readonly pool: IpPool;
   readonly shareKey?: string;
-  readonly reachOf: (key: string) => Reach;
+  readonly reachOf: ReachOf;
 }
 
 /** what is looked at of the body of a new claim */
@@ -68,7 +78,7 @@ export interface NewClaimBody {
 
 export function newClaim({ grant, service, pool, shareKey, reachOf }: NewClaim): NewClaimBody {
   const services = [wantedEntry(service)];
-  const withdrawn = wantedWithdrawn(undefined, services, reachOf);
+  const withdrawn = wantedWithdrawn(undefined, services, inFamily(grant, reachOf));
   const body = {
     apiVersion: API_VERSION,
     kind: 'IPClaim',
@@ -107,7 +117,7 @@ export interface ClaimUpdate {
   readonly shareKey?: string;
   /** the pool that it names is gone, and this one has its address */
   readonly heir?: IpPool | undefined;
-  readonly reachOf: (key: string) => Reach;
+  readonly reachOf: ReachOf;
 }
 
 /** The claim with this Service on it, as it is now; undefined: it says all that already. */
@@ -121,7 +131,7 @@ export function updatedClaim({
   const key = serviceKey(service);
   const entry = wantedEntry(service);
   const services = withEntry(claim, key, entry);
-  const withdrawn = wantedWithdrawn(claim.withdrawn, services, reachOf);
+  const withdrawn = wantedWithdrawn(claim.withdrawn, services, inFamily(claim, reachOf));
   const annotations = changedAnnotations(claim, othersOn(claim, key).length === 0, shareKey);
   const isSame =
     sameServices(services, claim.services) &&
@@ -186,12 +196,12 @@ function sameServices(a: readonly ClaimService[], b: readonly ClaimService[]): b
 export function leftClaim(
   claim: ClaimRecord,
   key: string,
-  { atText, reachOf }: { readonly atText: string; readonly reachOf: (key: string) => Reach },
+  { atText, reachOf }: { readonly atText: string; readonly reachOf: ReachOf },
 ): GuardedPatch {
   const { resourceVersion } = claim;
   const services = othersOn(claim, key);
   if (services.length > 0) {
-    const withdrawn = wantedWithdrawn(claim.withdrawn, services, reachOf);
+    const withdrawn = wantedWithdrawn(claim.withdrawn, services, inFamily(claim, reachOf));
     return { metadata: { resourceVersion }, spec: { services, withdrawn: withdrawn ?? null } };
   }
   const isOurs =

@@ -19,27 +19,36 @@ import {
   isGrant,
   type Problem,
 } from './decision.ts';
+import { externalAddresses } from './service-request.ts';
 
 export interface LoadBalancerDecision {
   readonly grants: readonly Grant[];
   /** addresses that its externalIPs have given it already, and that serve it here as well */
   readonly covered: readonly Address[];
   readonly problems: readonly Problem[];
-  /** an address in its status that we neither wrote nor can take over */
-  readonly foreign?: string;
+  /** an address in its status that we neither wrote nor can take over (yet): nothing of it is touched */
+  readonly foreign?: Problem;
 }
 
 /** `external`: addresses that are claimed for its externalIPs */
 export function decideLoadBalancer(each: Case, external: readonly Address[]): LoadBalancerDecision {
-  const { request } = each;
-  if (request.fault !== undefined) {
-    return {
-      grants: standing(each),
-      covered: [],
-      problems: [refused('BadRequest', request.fault)],
-    };
-  }
-  const answers = request.addresses.map((address) => wanted(each, address));
+  const { fault } = each.request;
+  const asked = fault === undefined ? answered(each, external) : unreadable(each, fault);
+  const { covered, problems } = asked;
+  const isServed = problems.every(({ isOptional }) => isOptional === true);
+  const grants = isServed ? asked.grants : [...asked.grants, ...toldOnes(each, asked.grants)];
+  const granted = [...grants.map(grantedAddress), ...covered];
+  const foreign = foreignIngress(each, granted, isServed);
+  if (foreign === undefined) return { grants, covered, problems };
+  // it takes no place in the line for a pool, but is looked at again when an address that it wants changes hands
+  const about = [foreign, ...problems].filter(({ address }) => address !== undefined);
+  return { grants: standing(each), covered, problems: about, foreign };
+}
+
+type Asked = Omit<LoadBalancerDecision, 'foreign'>;
+
+function answered(each: Case, external: readonly Address[]): Asked {
+  const answers = each.request.addresses.map((address) => wanted(each, address));
   const covered: Address[] = [];
   for (const family of familiesLeft(each, answers)) {
     for (const answer of anyAddress(each, family, external)) {
@@ -49,9 +58,21 @@ export function decideLoadBalancer(each: Case, external: readonly Address[]): Lo
   }
   const grants = answers.filter(isGrant);
   const problems = answers.filter((answer) => !isGrant(answer));
-  const foreign = foreignIngress(each, [...grants.map(grantedAddress), ...covered]);
-  if (foreign !== undefined) return { grants: standing(each), covered, problems: [], foreign };
   return { covered, ...byFamilyPolicy(each, { grants, problems, covered }) };
+}
+
+function unreadable(each: Case, fault: string): Asked {
+  return { grants: standing(each), covered: [], problems: [refused('BadRequest', fault)] };
+}
+
+/** What its status says serves it until it has what it wants, so that is claimed too, whoever wrote it. */
+function toldOnes(each: Case, grants: readonly Grant[]): readonly Grant[] {
+  const { families, ingress } = each.service;
+  const granted = grants.map(grantedAddress);
+  return ingress
+    .filter((address) => families.includes(address.family) && !includes(granted, address))
+    .map((address) => askForAddress(each, address, 'adopt'))
+    .filter(isGrant);
 }
 
 /** those of which it names no address; none where it names one that it cannot have at all */
@@ -67,8 +88,10 @@ function isAddress(answer: Answer | Address): answer is Address {
 }
 
 function wanted(each: Case, address: Address): Answer {
-  const { families } = each.service;
-  if (families.includes(address.family)) return askForAddress(each, address, 'request');
+  const { families, ingress } = each.service;
+  if (families.includes(address.family)) {
+    return askForAddress(each, address, includes(ingress, address) ? 'adopt' : 'request');
+  }
   const why = `${formatAddress(address)} is of a family that spec.ipFamilies (${families.join(', ')}) does not have`;
   return refused('WrongFamily', `${why}; ask for another address, or add the family`, address);
 }
@@ -147,10 +170,14 @@ function byFamilyPolicy(
   return { grants, problems: problems.map(soften) };
 }
 
-/** The first address (or name) in its status that is not ours to replace. */
-function foreignIngress(each: Case, granted: readonly Address[]): string | undefined {
+/** The first address (or name) in its status that is not ours to replace. `isServed`: it has all that it needs */
+function foreignIngress(
+  each: Case,
+  granted: readonly Address[],
+  isServed: boolean,
+): Problem | undefined {
   const { key, service, request, world } = each;
-  if (service.hasForeignIngress) return 'an entry that is no address';
+  if (service.hasForeignIngress) return notOurs('an entry that is no address');
   const claims = world.claims.ofService(key).filter((claim) => isStanding(claim, service));
   // with no claim left, what stands beside our own condition is what we wrote
   const isOurWriting =
@@ -159,12 +186,32 @@ function foreignIngress(each: Case, granted: readonly Address[]): string | undef
       ({ type, status }) => type === ALLOCATED_CONDITION && status === 'True',
     );
   if (isOurWriting) return undefined;
+  // what is claimed for its externalIPs says nothing of its status
+  const listed = externalAddresses(service);
+  const isKnown = claims.some(({ address }) => !includes(listed, address));
+  const isReplaced = isKnown || (request.addresses.length > 0 && isServed);
   const foreign = service.ingress.find((address) => {
     if (includes(granted, address)) return false;
     const claim = world.claims.at(address);
     if (claim !== undefined && entryOf(claim, service) !== undefined) return false;
-    const isInOurs = world.book.poolOf(address) !== undefined;
-    return !(isInOurs && (claims.length > 0 || request.addresses.length > 0));
+    return !(isReplaced && world.book.poolOf(address) !== undefined);
   });
-  return foreign && formatAddress(foreign);
+  return foreign && notAdopted(each, foreign);
+}
+
+function notAdopted(each: Case, address: Address): Problem {
+  const text = formatAddress(address);
+  if (each.world.book.poolOf(address) === undefined) return notOurs(text, address);
+  const answer = askForAddress(each, address, 'adopt');
+  if (isGrant(answer)) return notOurs(text, address);
+  // what ends by itself is told as what it is
+  if (answer.kind === 'waiting') return answer;
+  const what = `status.loadBalancer has ${text}, which Herald did not write and cannot take over`;
+  return refused('OwnedByOther', `${what}: ${answer.message}`, address);
+}
+
+function notOurs(what: string, address?: Address): Problem {
+  const whose = `status.loadBalancer has ${what}, which Herald did not write and which is in none of its pools`;
+  const how = 'remove it there, or let its owner serve this Service';
+  return refused('OwnedByOther', `${whose}; ${how}`, address);
 }

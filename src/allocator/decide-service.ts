@@ -85,8 +85,8 @@ function balanced(
     warnings: [...external.warnings, ...each.request.warnings],
   };
   if (decision.foreign !== undefined) {
-    const message = `status.loadBalancer has ${decision.foreign}, which Herald did not write and which is in none of its pools; remove it there, or let its owner serve this Service`;
-    const verdict: Verdict = { status: 'False', reason: 'OwnedByOther', message };
+    const { reason, message } = decision.foreign;
+    const verdict: Verdict = { status: 'False', reason, message };
     return { ...base, kind: 'owned-by-other', leave: [], verdict };
   }
   const leave = claimsToLeave(each, grants, needed.length === 0);

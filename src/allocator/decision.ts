@@ -87,7 +87,8 @@ export type Answer = Grant | Problem;
 /** The condition herald.dev/Allocated of the Service. */
 export interface Verdict {
   readonly status: 'True' | 'False';
-  readonly reason: 'Allocated' | Reason;
+  /** `WriteRefused`: it was decided, and the API server does not let us */
+  readonly reason: 'Allocated' | 'WriteRefused' | Reason;
   readonly message: string;
 }
 

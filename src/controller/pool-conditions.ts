@@ -42,7 +42,8 @@ export function poolStatus(document: CachedDocument<IpPool>, use: PoolUse): Pool
   const conditions = [
     ready(document, use.refused),
     exhausted(use, free),
-    outside(use.outside),
+    // of a pool that is not in force nobody knows what it would hold
+    ...(use.refused === undefined ? [outside(use.outside)] : []),
     ...awaiting(document, use.awaited),
   ].map((condition) => ({ ...condition, observedGeneration }));
   return { total: bounded(size), used: use.taken, free: bounded(free), conditions };

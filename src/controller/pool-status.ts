@@ -5,7 +5,7 @@
  */
 
 import type { Timer } from 'bgp-ts';
-import { type ClaimRecord, isHandMade } from '../allocator/claim-record.ts';
+import type { ClaimRecord } from '../allocator/claim-record.ts';
 import type { IpPool } from '../model/ip-pool.ts';
 import { optional } from '../model/optional.ts';
 import type { Condition } from '../model/service.ts';
@@ -15,6 +15,7 @@ import { IP_CLAIMS, IP_POOLS } from '../sources/kube/resources.ts';
 import type { CachedDocument, DocumentMeta } from './cached-document.ts';
 import { changedCondition, type WantedCondition, withCondition } from './conditions.ts';
 import { documentRef } from './events.ts';
+import { inPool, isOutside, isToldOf } from './in-pool.ts';
 import type { LoopContext } from './loops.ts';
 import { Pace } from './pace.ts';
 import { poolStatus } from './pool-conditions.ts';
@@ -27,7 +28,6 @@ const LONGEST_WAIT_MS = 60_000;
 const FEW = { atMost: 16, soonMs: 20_000, quietMs: 5000 };
 const MANY = { soonMs: 60_000, quietMs: 10_000 };
 const LATE_MS = 300_000;
-const IN_POOL = 'InPool';
 /** a pool with thousands of claims may go; every agent hears of each flag */
 const FLAGS_PER_SECOND = 20;
 
@@ -107,9 +107,9 @@ export class PoolStatusLoop {
   #findOutside(): void {
     const outside = new Map<string, ClaimRecord[]>();
     for (const claim of this.#world.claims.all) {
-      const isOutside = this.#isOutside(claim);
-      if (isOutside) append(outside, claim.pool ?? '', claim);
-      if (isOutside !== this.#isFlagged(claim)) this.#flags.add(claim.name);
+      if (isOutside(claim, this.#world)) append(outside, claim.pool ?? '', claim);
+      const { conditions = [] } = this.#context.caches.claims.get(claim.name)?.meta ?? {};
+      if (!isToldOf(conditions, inPool(claim, this.#world))) this.#flags.add(claim.name);
     }
     this.#outside = outside;
   }
@@ -125,16 +125,6 @@ export class PoolStatusLoop {
       againMs === undefined
         ? undefined
         : this.#context.clock.startTimer(againMs, () => this.#look());
-  }
-
-  #isOutside(claim: ClaimRecord): boolean {
-    if (claim.pool === undefined || isHandMade(claim)) return false;
-    return this.#world.book.poolOf(claim.address)?.name !== claim.pool;
-  }
-
-  #isFlagged({ name }: ClaimRecord): boolean {
-    const conditions = this.#context.caches.claims.get(name)?.meta.conditions ?? [];
-    return conditions.some(({ type, status }) => type === IN_POOL && status === 'False');
   }
 
   /** Whether numbers that nothing else is told with may be told now; else there is another look when they may. */
@@ -195,15 +185,8 @@ export class PoolStatusLoop {
       document?.ok === true ? this.#world.claims.at(document.object.address) : undefined;
     if (document === undefined || claim === undefined) return DONE;
     await this.#pace.take();
-    const isOutside = this.#isOutside(claim);
-    if (isOutside === this.#isFlagged(claim)) return DONE;
-    const isGone = this.#world.pools.byName.get(claim.pool ?? '') === undefined;
-    const reason = isGone ? 'PoolGone' : 'PoolShrunk';
-    const which = isGone ? `there is no pool ${claim.pool}` : `pool ${claim.pool} does not hold it`;
-    const message = `${which} any more; it is kept, and given to nobody else`;
-    const wanted: WantedCondition = isOutside
-      ? { type: IN_POOL, status: 'False', reason, message }
-      : { type: IN_POOL, status: 'True', reason: 'Held', message: `pool ${claim.pool} holds it` };
+    const wanted = inPool(claim, this.#world);
+    if (isToldOf(document.meta.conditions, wanted)) return DONE;
     const changes = this.#changes(document.meta, [wanted]);
     await this.#patch(IP_CLAIMS, document.meta, { conditions: merged(document.meta, changes) });
     for (const change of changes) this.#tell('IPClaim', document.meta, change);

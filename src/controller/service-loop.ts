@@ -16,7 +16,7 @@ import type { Wish } from '../allocator/waiting.ts';
 import { formatClaimName } from '../model/claim-name.ts';
 import type { IpPool } from '../model/ip-pool.ts';
 import type { Service } from '../model/service.ts';
-import { isNotFound } from '../sources/kube/api.ts';
+import { isNotFound, isRefused } from '../sources/kube/api.ts';
 import { DONE, KeyQueue, type QueueOutcome } from '../sources/kube/key-queue.ts';
 import { splitKey } from '../sources/kube/object-key.ts';
 import { inNamespace, SERVICES } from '../sources/kube/resources.ts';
@@ -35,6 +35,8 @@ const BACKLOG = 32;
 const ATTEMPTS = 5;
 /** for the watch to bring what the API has already */
 const CATCH_UP_MS = 100;
+/** the first ones may be rights that come a moment later */
+const FAILURES_TO_WARN = 3;
 /** without a new address for so long: a burst is over */
 const CALM_MS = 1500;
 
@@ -63,19 +65,20 @@ export class ServiceLoop {
     this.#world = world;
     this.#writer = new ClaimWriter(context.api, world);
     this.#teller = new ServiceTeller(context, world);
-    const onFailure = (key: string, error: Error) => this.#failed(key, error);
+    const onFailure = (key: string, error: Error, failures: number) =>
+      this.#failed(key, error, failures);
     this.#claims = new KeyQueue({
       clock,
       random,
       concurrency: CLAIM_WRITES,
-      work: (key) => this.#workOnClaims(key),
+      work: (key) => this.#orSay(key, this.#workOnClaims(key)),
       onFailure,
     });
     this.#services = new KeyQueue({
       clock,
       random,
       concurrency: SERVICE_WRITES,
-      work: (key) => this.#workOnService(key),
+      work: (key) => this.#orSay(key, this.#workOnService(key)),
       onFailure,
     });
     this.#ends.push(
@@ -233,9 +236,29 @@ export class ServiceLoop {
     return outcome === 'again' ? { kind: 'retry', afterMs: CATCH_UP_MS } : DONE;
   }
 
-  #failed(key: string, error: Error): void {
+  async #orSay(key: string, work: Promise<QueueOutcome>): Promise<QueueOutcome> {
+    try {
+      return await work;
+    } catch (error) {
+      if (isRefused(error)) await this.#sayRefused(key, error);
+      // it is tried again all the same: nobody tells us when a policy or a right has changed
+      throw error;
+    }
+  }
+
+  async #sayRefused(key: string, error: Error): Promise<void> {
+    const service = this.#world.service(key);
+    if (service === undefined) return;
+    const decision = decideService(key, service, this.#world.world);
+    await this.#teller.refused(service, decision, error);
+  }
+
+  #failed(key: string, error: Error, failures: number): void {
+    const { log } = this.#context;
     const fields = { service: key, problem: error.message };
-    this.#context.log.debug('service.retry', fields, 'a write failed and is tried again');
+    if (isRefused(error) && failures >= FAILURES_TO_WARN) {
+      log.warn('service.retry', fields, 'the API server refuses a write, which is tried again');
+    } else log.debug('service.retry', fields, 'a write failed and is tried again');
   }
 }
 

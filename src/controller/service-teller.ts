@@ -2,7 +2,7 @@
 
 import { ALLOCATED_CONDITION, type ServiceDecision } from '../allocator/decision.ts';
 import { type Service, serviceKey } from '../model/service.ts';
-import { isConflict, isNotFound, type KubeObject } from '../sources/kube/api.ts';
+import { isConflict, isNotFound, isRefused, type KubeObject } from '../sources/kube/api.ts';
 import { convertService } from '../sources/kube/convert-service.ts';
 import { inNamespace, SERVICES } from '../sources/kube/resources.ts';
 import { serviceRef } from './events.ts';
@@ -16,6 +16,8 @@ export class ServiceTeller {
   readonly #world: Pick<ServiceWorld, 'wrote'>;
   /** what has been warned of; a Service that is told the same again is not told */
   readonly #warned = new Map<string, string>();
+  /** what the API server has refused, where only an event says so */
+  readonly #refused = new Map<string, string>();
 
   constructor(context: LoopContext, world: Pick<ServiceWorld, 'wrote'>) {
     this.#context = context;
@@ -25,6 +27,7 @@ export class ServiceTeller {
   /** there is no such Service any more */
   forget(key: string): void {
     this.#warned.delete(key);
+    this.#refused.delete(key);
   }
 
   hasNews(service: Service, decision: ServiceDecision): boolean {
@@ -45,9 +48,36 @@ export class ServiceTeller {
       if (typeof written === 'string') return written;
       current = written;
     }
-    const status = statusPatch(current, decision, this.#context.clock.wallTimeMs());
+    return await this.#tellStatus(current, decision);
+  }
+
+  /**
+   * The API server refuses what was decided. Its words go into the condition of a Service that has not got what it shall have, so they are told
+   * once, and again only when they change; where the condition speaks of something else, or cannot be written, an event has them.
+   */
+  async refused(service: Service, decision: ServiceDecision, { message }: Error): Promise<void> {
+    const reason = 'WriteRefused';
+    const words = `the API server refuses what Herald writes for this Service: ${message}`;
+    if (decision.verdict !== undefined && isLacking(service, decision)) {
+      const { ingress: _, ...rest } = decision;
+      const verdict = { status: 'False', reason, message: words } as const;
+      try {
+        await this.#tellStatus(service, { ...rest, verdict });
+        return;
+      } catch (error) {
+        if (!isRefused(error)) throw error;
+      }
+    }
+    const key = serviceKey(service);
+    if (this.#refused.get(key) === words) return;
+    this.#refused.set(key, words);
+    this.#record(service, { type: 'Warning', reason, message: words });
+  }
+
+  async #tellStatus(service: Service, decision: ServiceDecision): Promise<'done' | 'again'> {
+    const status = statusPatch(service, decision, this.#context.clock.wallTimeMs());
     if (status === undefined) return 'done';
-    const written = await this.#patch(current, status, 'status');
+    const written = await this.#patch(service, status, 'status');
     if (typeof written === 'string') return written;
     this.#announce(service, decision);
     return 'done';
@@ -126,6 +156,12 @@ export class ServiceTeller {
     const { type, reason, message } = event;
     this.#context.events.record({ object: serviceRef(service), type, reason, message });
   }
+}
+
+/** a claim, or an external IP, that it shall have is not written */
+function isLacking(service: Service, decision: ServiceDecision): boolean {
+  const isUnclaimed = decision.grants.some(({ kind }) => kind !== 'keep');
+  return isUnclaimed || externalIpsPatch(service, decision) !== undefined;
 }
 
 function wordsOf({ uid }: Service, { warnings }: ServiceDecision): string | undefined {

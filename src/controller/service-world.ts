@@ -7,7 +7,7 @@ import { type Address, addressEquals, FAMILIES, parseAddress } from 'bgp-ts';
 import { AddressBook, type Holder } from '../allocator/address-book.ts';
 import { ClaimIndex } from '../allocator/claim-index.ts';
 import type { ClaimRecord } from '../allocator/claim-record.ts';
-import type { Reach } from '../allocator/claim-writes.ts';
+import type { ReachOf } from '../allocator/claim-writes.ts';
 import type { CoolDownOptions } from '../allocator/cool-down.ts';
 import { ALLOCATED_CONDITION, type World } from '../allocator/decision.ts';
 import { type PoolChoice, poolChoice } from '../allocator/pool-choice.ts';
@@ -96,11 +96,11 @@ export class ServiceWorld {
     return isAhead ? written : cached;
   };
 
-  readonly reachOf = (key: string): Reach => {
+  readonly reachOf: ReachOf = (key, family) => {
     const service = this.service(key);
     if (service?.isLocal === true && service.healthCheckNodePort !== undefined) return 'local';
     if (!this.#caches.endpointSlices.hasSynced) return 'unknown';
-    return this.#endpoints.of(key) > 0 ? 'some' : 'none';
+    return this.#endpoints.of(key, family) > 0 ? 'some' : 'none';
   };
 
   get pools(): PoolChoice {

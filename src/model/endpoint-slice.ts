@@ -1,10 +1,14 @@
 /** What Herald reads of a discovery.k8s.io/v1 EndpointSlice: whether a Service has anybody behind it. */
 
+import type { Family } from 'bgp-ts';
+
 export interface EndpointSlice {
   readonly namespace: string;
   readonly name: string;
   /** of label kubernetes.io/service-name */
   readonly service?: string;
+  /** of its addressType; absent: it says another, or none */
+  readonly family?: Family;
   /** endpoints that are ready, or that still serve while they terminate */
   readonly usable: number;
 }

@@ -78,7 +78,8 @@ describe('a holder of exclusive addresses that loses the API, with real controll
   async function holdByA(): Promise<readonly string[]> {
     const kubeconfig = proxy.kubeconfig(await agentKubeconfig(cluster, 'a'));
     world.agents.set('a', await startAgent({ cluster, node: 'a', kubeconfig }));
-    await cluster.setEndpoints({ namespace, name: 'web' }, 1);
+    await cluster.setEndpoints({ namespace, name: 'web' }, 1, 'IPv4');
+    await cluster.setEndpoints({ namespace, name: 'web' }, 1, 'IPv6');
     await cluster.addService({ namespace, name: 'web', spec: BOTH });
     const addresses = await untilValue(
       'the Service has both addresses',

@@ -85,7 +85,8 @@ describe('IPv6, from the Service to the table of a router', function () {
   };
 
   async function serve(spec: typeof SIX): Promise<string[]> {
-    await cluster.setEndpoints({ namespace, name: 'web' }, 1);
+    await cluster.setEndpoints({ namespace, name: 'web' }, 1, 'IPv4');
+    await cluster.setEndpoints({ namespace, name: 'web' }, 1, 'IPv6');
     await cluster.addService({ namespace, name: 'web', spec });
     return await untilValue(
       'the Service has its addresses',

@@ -83,7 +83,11 @@ describe('addresses for Services', () => {
     const { run } = await start();
     for (const name of ['s1', 's2', 's3', 's4', 's5']) await bench.service(name);
     for (const name of ['s1', 's2', 's3', 's4', 's5']) await bench.says(name, 'NoPool');
-    expect(run.events.filter(({ reason }) => reason === 'NoPool')).to.have.length(5);
+    // told when its own write is answered, which may be a moment after others see it
+    await until('an event for each', () => {
+      const { length } = run.events.filter(({ reason }) => reason === 'NoPool');
+      return length === 5 ? done(true) : notYet(length);
+    });
     await bench.pool('lab', ['192.0.2.0/30'], { avoidFirstLast: true });
     await bench.has('s1', '192.0.2.1');
     await bench.has('s2', '192.0.2.2');
@@ -127,6 +131,35 @@ describe('addresses for Services', () => {
     await bench.has('new', '192.0.2.1');
     await bench.has('old', '192.0.2.0');
     await bench.exact(2);
+  });
+
+  it('takes Services over that share an address, or ask for what they cannot have, and empties no status on the way', async () => {
+    const shared = { [ANNOTATION.addresses]: '192.0.2.5', [ANNOTATION.share]: 'w' };
+    const named = { spec: { loadBalancerIP: '192.0.2.6' } };
+    const found: readonly (readonly [string, string, object])[] = [
+      ['dns', '192.0.2.5', { port: 53, annotations: shared }],
+      ['web', '192.0.2.5', { port: 80, annotations: shared }],
+      ['one', '192.0.2.6', { port: 53, ...named }],
+      ['two', '192.0.2.6', { port: 80, ...named }],
+      ['typo', '203.0.113.7', asks('192.0.2.7;')],
+      ['wish', '192.0.2.3', asks('198.51.100.1')],
+    ];
+    for (const [name, ip, options] of found) {
+      await bench.service(name, options);
+      await bench.patchStatus(name, { loadBalancer: { ingress: [{ ip }] } });
+    }
+    await bench.pool('lab', ['192.0.2.0/29']);
+    const seen = await bench.watchIngress();
+    await start({ defaultClass: true });
+    await bench.claimed('192.0.2.3', '192.0.2.5', '192.0.2.6');
+    for (const name of ['dns', 'web', 'one']) await bench.says(name, 'Allocated');
+    expect(await bench.says('two', 'OwnedByOther')).to.include(`${bench.namespace}/one`);
+    await bench.says('typo', 'OwnedByOther');
+    expect(await bench.says('wish', 'AddressNotInPool')).to.include('until then it has 192.0.2.3');
+    for (const [name, ip] of found) {
+      await bench.has(name, ip);
+      expect([...(seen.get(name) ?? [])], name).to.deep.equal([ip]);
+    }
   });
 
   it('refuses with who has it, and serves as soon as that one goes', async () => {

@@ -6,7 +6,12 @@ import { ClaimIndex } from '../../src/allocator/claim-index.ts';
 import type { ClaimRecord } from '../../src/allocator/claim-record.ts';
 import { leftClaim, newClaim, type Reach, updatedClaim } from '../../src/allocator/claim-writes.ts';
 import { decideService } from '../../src/allocator/decide-service.ts';
-import type { Grant, ServiceDecision, World } from '../../src/allocator/decision.ts';
+import {
+  ALLOCATED_CONDITION,
+  type Grant,
+  type ServiceDecision,
+  type World,
+} from '../../src/allocator/decision.ts';
 import { poolChoice } from '../../src/allocator/pool-choice.ts';
 import { externalAddresses, serviceRequest } from '../../src/allocator/service-request.ts';
 import { Waiting } from '../../src/allocator/waiting.ts';
@@ -177,7 +182,8 @@ export class AllocatorWorld {
     const before = this.services.get(serviceKey(value));
     // the API server empties the status of what is no load balancer any more
     const isSame = before?.uid === value.uid && value.isLoadBalancer;
-    this.put(isSame ? { ...value, ingress: before.ingress } : value);
+    const { ingress, conditions } = isSame ? before : value;
+    this.put({ ...value, ingress, conditions });
     return this.settle(serviceKey(value));
   }
 
@@ -234,9 +240,15 @@ export class AllocatorWorld {
     const added = add.map(formatAddress).filter((text) => !kept.includes(text));
     const externalIps = [...kept, ...added];
     const ingress = decision.ingress ?? value.ingress;
-    const now = { ...value, externalIps, ingress };
+    const { verdict } = decision;
+    const conditions = verdict === undefined ? [] : [{ type: ALLOCATED_CONDITION, ...verdict }];
+    const now = { ...value, externalIps, ingress, conditions };
     const text = (each: Service) =>
-      JSON.stringify([each.externalIps, each.ingress.map(addressKey).toSorted()]);
+      JSON.stringify([
+        each.externalIps,
+        each.ingress.map(addressKey).toSorted(),
+        each.conditions.map(({ status, reason }) => [status, reason]),
+      ]);
     if (text(now) === text(value)) return false;
     this.put(now);
     return true;

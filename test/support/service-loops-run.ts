@@ -6,7 +6,7 @@ import { ControllerCaches } from '../../src/controller/caches.ts';
 import { type ControllerCounters, NO_COUNTERS } from '../../src/controller/counters.ts';
 import type { RecordedEvent } from '../../src/controller/events.ts';
 import { ServiceLoops } from '../../src/controller/service-loops.ts';
-import { SILENT_LOG } from '../../src/log/log.ts';
+import { type Log, SILENT_LOG } from '../../src/log/log.ts';
 import { formatClaimName } from '../../src/model/claim-name.ts';
 import { RELEASED_BY_ANNOTATION } from '../../src/model/names.ts';
 import type { KubeApi, KubeObject } from '../../src/sources/kube/api.ts';
@@ -19,6 +19,7 @@ export interface RunOptions {
   readonly maxStaleMs?: number;
   readonly coolDownMs?: number;
   readonly counters?: ControllerCounters;
+  readonly log?: Log;
 }
 
 export class ServiceLoopsRun {
@@ -33,8 +34,9 @@ export class ServiceLoopsRun {
     maxStaleMs = 86_400_000,
     coolDownMs = 0,
     counters = NO_COUNTERS,
+    log = SILENT_LOG,
   }: RunOptions) {
-    const base = { api, clock, random: nodeRandom, log: SILENT_LOG };
+    const base = { api, clock, random: nodeRandom, log };
     this.caches = new ControllerCaches(base);
     this.loops = new ServiceLoops({
       ...base,

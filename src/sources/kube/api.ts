@@ -154,3 +154,6 @@ export const isConflict = (error: unknown): boolean =>
   error instanceof ApiError && error.status === 409 && error.reason !== 'AlreadyExists';
 export const isAlreadyExists = (error: unknown): boolean =>
   error instanceof ApiError && error.status === 409 && error.reason === 'AlreadyExists';
+/** a right, an admission policy or the schema is in the way (403 Forbidden, 422 Invalid): the same write is not taken before somebody acts */
+export const isRefused = (error: unknown): error is ApiError =>
+  error instanceof ApiError && (error.status === 403 || error.status === 422);

@@ -1,5 +1,6 @@
 /** A discovery.k8s.io/v1 EndpointSlice as the API gives it → EndpointSlice. Never throws. */
 
+import type { Family } from 'bgp-ts';
 import type { EndpointSlice } from '../../model/endpoint-slice.ts';
 import { optional } from '../../model/optional.ts';
 import type { KubeObject } from './api.ts';
@@ -16,8 +17,14 @@ export function convertEndpointSlice(object: KubeObject): EndpointSlice | undefi
     namespace,
     name,
     ...optional('service', filledText(labels(object.metadata, 'labels'), SERVICE_NAME)),
+    ...optional('family', familyOf(object['addressType'])),
     usable,
   };
+}
+
+function familyOf(type: unknown): Family | undefined {
+  if (type === 'IPv4') return 'ipv4';
+  return type === 'IPv6' ? 'ipv6' : undefined;
 }
 
 /** `ready` that nobody has set counts as ready, by the API's own words */

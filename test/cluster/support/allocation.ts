@@ -118,6 +118,25 @@ export class Bench {
     );
   }
 
+  /** what each Service has in its status from now on, for a minute */
+  async watchIngress(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+    const seen = new Map<string, Set<string>>();
+    const services = inNamespace(SERVICES, this.namespace);
+    const { resourceVersion } = await this.cluster.api.list(services);
+    void this.cluster.api.watch(services, {
+      resourceVersion,
+      signal: AbortSignal.timeout(60_000),
+      timeoutSeconds: 60,
+      onEvent: (event) => {
+        if (event.kind === 'bookmark') return;
+        const { name } = event.object.metadata;
+        const known = seen.get(name) ?? new Set();
+        seen.set(name, known.add(ingressNames(event.object).join()));
+      },
+    });
+    return seen;
+  }
+
   /** the condition of ours on the Service has this reason; its message */
   async says(name: string, reason: string): Promise<string> {
     return await until(

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { IP_POOLS, NAMESPACES, SERVICES } from '../../../src/sources/kube/resources.ts';
+import type { Condition } from '../../../src/model/service.ts';
+import { IP_CLAIMS, IP_POOLS, NAMESPACES, SERVICES } from '../../../src/sources/kube/resources.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { MemoryKubeApi } from '../../support/memory-kube-api.ts';
 import { ServiceLoopsRun } from '../../support/service-loops-run.ts';
@@ -131,5 +132,29 @@ describe('the status of pools', () => {
     service('last');
     await pass(2000);
     expect(used()).to.equal(202);
+  });
+
+  it('flags the claims of a pool that is refused as what they are, and of one that is gone after that', async () => {
+    const other = { ...POOL, addresses: ['192.0.2.0/24'] };
+    api.put(IP_POOLS, { metadata: { name: 'other' }, spec: other });
+    service('web');
+    await pass(3000);
+    const conditions = (resource: typeof IP_POOLS, name: string): readonly Condition[] =>
+      JSON.parse(JSON.stringify(api.object(resource, name)?.['status'] ?? {})).conditions ?? [];
+    const flag = () => conditions(IP_CLAIMS, '198.51.100.0').find(({ type }) => type === 'InPool');
+    expect(flag()).to.equal(undefined);
+    const spec = { ...POOL, addresses: ['198.51.100.0/24', '192.0.2.0/25'] };
+    api.put(IP_POOLS, { ...api.object(IP_POOLS, 'lab'), metadata: { name: 'lab' }, spec });
+    await pass(3000);
+    expect(flag()).to.deep.include({ status: 'False', reason: 'PoolRefused' });
+    expect(flag()?.message).to.match(/^pool lab is refused \(.*192\.0\.2\.0\/25.*\); it is kept/);
+    const outside = conditions(IP_POOLS, 'lab').find(({ type }) => type === 'ClaimsOutside');
+    expect(outside?.status).to.equal('False');
+    api.remove(IP_POOLS, 'lab');
+    await pass(3000);
+    expect(flag()).to.deep.include({ status: 'False', reason: 'PoolGone' });
+    api.put(IP_POOLS, { metadata: { name: 'lab' }, spec: POOL });
+    await pass(3000);
+    expect(flag()).to.deep.include({ status: 'True', reason: 'Held' });
   });
 });

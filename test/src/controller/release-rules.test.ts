@@ -118,8 +118,22 @@ describe('EndpointCounts', () => {
     expect(counts.change(slice('1', 2), slice('1', 0))).to.deep.equal(['a/s']);
     expect(counts.change(slice('2', 1), undefined)).to.deep.equal([]);
     expect(counts.change(undefined, slice('1', 2))).to.deep.equal([]);
-    expect(counts.of('a/s')).to.equal(1);
+    expect(counts.of('a/s', 'ipv4')).to.equal(1);
     expect(counts.change(slice('2', 1, 't'), slice('2', 1))).to.deep.equal(['a/s', 'a/t']);
-    expect(counts.of('a/s')).to.equal(0);
+    expect(counts.of('a/s', 'ipv4')).to.equal(0);
+  });
+
+  it('counts each family by itself, and a slice of neither for both', () => {
+    const counts = new EndpointCounts();
+    const four = { ...slice('4', 2), family: 'ipv4' as const };
+    const six = { ...slice('6', 1), family: 'ipv6' as const };
+    const both = () => [counts.of('a/s', 'ipv4'), counts.of('a/s', 'ipv6')];
+    expect(counts.change(four, undefined)).to.deep.equal(['a/s']);
+    expect(both()).to.deep.equal([2, 0]);
+    expect(counts.change(six, undefined)).to.deep.equal(['a/s']);
+    expect(counts.change({ ...six, usable: 0 }, six)).to.deep.equal(['a/s']);
+    expect(both()).to.deep.equal([2, 0]);
+    counts.change(slice('x', 1), undefined);
+    expect(both()).to.deep.equal([3, 1]);
   });
 });

@@ -55,10 +55,11 @@ class Bed {
     });
   }
 
-  endpoints(name: string, count: number): void {
+  endpoints(name: string, count: number, addressType?: 'IPv4' | 'IPv6'): void {
     const endpoints = Array.from({ length: count }, () => ({ conditions: { ready: true } }));
     const labels = { 'kubernetes.io/service-name': name };
-    this.api.put(ENDPOINT_SLICES, { metadata: { namespace: 'a', name, labels }, endpoints });
+    const metadata = { namespace: 'a', name, labels };
+    this.api.put(ENDPOINT_SLICES, { metadata, addressType, endpoints });
   }
 
   node(name: string, observedClaims?: string): void {
@@ -392,6 +393,23 @@ describe('ServiceLoops', () => {
     bed.endpoints('web', 1);
     await bed.settle();
     expect(bed.spec('192.0.2.0')).to.have.nested.property('withdrawn.reason', 'Ann');
+  });
+
+  it('withdraws the address of a family that has nobody behind it', async () => {
+    bed.pool('lab', ['192.0.2.0/29', '2001:db8::/120']);
+    bed.service('web', { spec: { ipFamilies: ['IPv4', 'IPv6'] } });
+    bed.endpoints('web', 1, 'IPv4');
+    bed.run();
+    await bed.settle();
+    const six = '2001-0db8-0000-0000-0000-0000-0000-0000';
+    expect(bed.spec('192.0.2.0')).to.not.have.property('withdrawn');
+    expect(bed.spec(six))
+      .to.have.nested.property('withdrawn.reason')
+      .that.matches(/^NoEndpoints/);
+    bed.endpoints('web', 1, 'IPv6');
+    await bed.settle();
+    expect(bed.spec('192.0.2.0')).to.have.property('withdrawn');
+    expect(bed.spec(six)).to.not.have.property('withdrawn');
   });
 
   it('keeps the health check port of Local Services right and leaves them to the nodes', async () => {

@@ -226,6 +226,13 @@ describe('an EndpointSlice of the API', () => {
     });
     expect(convertEndpointSlice(object({ endpoints: null }))?.usable).to.equal(0);
   });
+
+  it('knows the families of addresses, and no other kind', () => {
+    const family = (addressType: unknown) => convertEndpointSlice(object({ addressType }))?.family;
+    expect(['IPv4', 'IPv6', 'FQDN', 4].map(family)).to.deep.equal([
+      ...['ipv4', 'ipv6', undefined, undefined],
+    ]);
+  });
 });
 
 describe('a Lease of the API', () => {
