@@ -15,6 +15,8 @@ export interface ClaimRefusal {
   readonly peer?: string;
   /** there is no room for it */
   readonly isLimit?: true;
+  /** exclusive, and this node's */
+  readonly isPlaced?: true;
 }
 
 /**
@@ -65,6 +67,12 @@ function shutGate(
 
 function told({ subject }: ClaimDecision, { name: gate, sentence, isLimit }: Gate): ClaimRefusal {
   const { address, name } = subject.claim.object;
-  const limit = isLimit === true ? { isLimit } : {};
-  return { address: formatAddress(address), name, gate, message: sentence, ...limit };
+  return {
+    address: formatAddress(address),
+    name,
+    gate,
+    message: sentence,
+    ...(isLimit === true && { isLimit }),
+    ...(subject.level !== undefined && { isPlaced: true }),
+  };
 }

@@ -13,7 +13,7 @@ import type { ClusterNode } from '../model/cluster-node.ts';
 import type { Sourced } from '../model/documents.ts';
 import { outlivesPool } from '../model/former-pools.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
-import type { IpNodeStatus } from '../model/ip-node.ts';
+import { cutShortOf, type IpNodeStatus, mayBeCut } from '../model/ip-node.ts';
 import type { IpPool } from '../model/ip-pool.ts';
 import { EXCLUDE_LABEL } from '../model/names.ts';
 import { optional } from '../model/optional.ts';
@@ -156,7 +156,7 @@ function reportedGates(
   const { claim } = subject;
   const address = formatAddress(claim.address);
   const refusal = status.refused?.find((each) => each.address === address);
-  const isComplete = (status.refusedMore ?? 0) === 0 && facts.ipNode !== undefined;
+  const isComplete = facts.ipNode !== undefined && !mayBeCut(cutShortOf(status), claim);
   return REPORTED.flatMap((name): readonly GateAnswer[] => {
     if (refusal?.gate === name) {
       // what the Node drains for is to be taken from the Node, also when the drain is over

@@ -35,8 +35,9 @@ export interface AdvertisedLoopOptions {
 
 /** at least this long after a change */
 const DEBOUNCE_MS = 5000;
-/** a session that is back by then has cost no write; a Service that nobody advertises is told of at once */
+/** a session that is back by then, a burst of Services that has been taken up, has cost no write; a Service that nobody advertises is told of at once */
 const PARTLY_MS = 30_000;
+const PASSING: ReadonlySet<string> = new Set(['PartlyAdvertised', 'NotKnown']);
 /** how long numbers may be out of date */
 const STALE_NUMBERS_MS = 60_000;
 const CONCURRENCY = 4;
@@ -218,7 +219,7 @@ class Run {
     const since = known?.reason === reason ? known : { reason, sinceMs: nowMs };
     this.#since.set(key, since);
     if (isFirst) return 0;
-    const lastMs = isNews ? (reason === 'PartlyAdvertised' ? PARTLY_MS : 0) : STALE_NUMBERS_MS;
+    const lastMs = isNews ? (PASSING.has(reason) ? PARTLY_MS : 0) : STALE_NUMBERS_MS;
     return since.sinceMs + lastMs - nowMs;
   }
 

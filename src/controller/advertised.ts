@@ -7,7 +7,7 @@
 
 import { type Family, formatAddress } from 'bgp-ts';
 import type { IpClaim } from '../model/ip-claim.ts';
-import type { IpNodeRefusal } from '../model/ip-node.ts';
+import { type IpNodeRefusal, mayBeCut } from '../model/ip-node.ts';
 import { levelOf } from '../model/names.ts';
 import type { WantedCondition } from './conditions.ts';
 import type { NodeReach, Reach } from './reach.ts';
@@ -18,6 +18,7 @@ export const ADVERTISED = 'herald.dev/Advertised';
 const REASONS = [
   'Advertised',
   'PartlyAdvertised',
+  'NotKnown',
   'NotPlaced',
   'NoEndpoint',
   'Refused',
@@ -72,9 +73,10 @@ type Words = Omit<ClaimVerdict, 'address'>;
 function exclusiveVerdict(claim: IpClaim, reach: Reach, refusers: Refusers): Words {
   const words = holderVerdict(claim, reach, refusers);
   if (isUp(words.reason)) return words;
-  for (const [name, { reached, wanted }] of reach.nodes) {
+  for (const [name, { reached, wanted, cutShort }] of reach.nodes) {
     const hasPart = name !== claim.node && levelOf(claim.labels, name) !== undefined;
     if (!hasPart || reached.length === 0 || refusers.has(name)) continue;
+    if (mayBeCut(cutShort, claim)) continue;
     const who = `node ${name} to ${ofPeers(reached.length, wanted)}`;
     const why = words.message.replace(NOT_ADVERTISED, '');
     const message = `advertised by ${who} until another does; ${why}`;
@@ -83,7 +85,8 @@ function exclusiveVerdict(claim: IpClaim, reach: Reach, refusers: Refusers): Wor
   return words;
 }
 
-function holderVerdict({ node, address }: IpClaim, reach: Reach, refusers: Refusers): Words {
+function holderVerdict(claim: IpClaim, reach: Reach, refusers: Refusers): Words {
+  const { node, address } = claim;
   if (node === undefined) {
     return { reason: 'NotPlaced', message: `${NOT_ADVERTISED}no node holds it yet` };
   }
@@ -98,6 +101,7 @@ function holderVerdict({ node, address }: IpClaim, reach: Reach, refusers: Refus
   if (holder.reached.length === 0) {
     return holder.isConnected ? noFamily(address.family) : nobodyReached(wanted, `node ${node}`);
   }
+  if (mayBeCut(holder.cutShort, claim)) return notKnown(`node ${node}`);
   const isWhole = holder.reached.length === wanted;
   return {
     reason: isWhole ? 'Advertised' : 'PartlyAdvertised',
@@ -106,15 +110,16 @@ function holderVerdict({ node, address }: IpClaim, reach: Reach, refusers: Refus
 }
 
 function anycastVerdict(claim: IpClaim, reach: Reach, refusers: Refusers): Words {
-  const { expected, announcing, peers, peersReached, withoutEndpoint } = without(
+  const { expected, announcing, peers, peersReached, withoutEndpoint, unknown } = without(
     reach,
     refusers,
-    isLocal(claim),
+    claim,
   );
   if (reach.expected === 0) {
     const why = 'no node that may announce it has joined; kubectl get ipnodes tells why';
     return { reason: 'NoNode', message: `${NOT_ADVERTISED}${why}` };
   }
+  if (announcing === 0 && unknown > 0) return notKnown(ofNodes(unknown));
   if (expected === 0) {
     const why = `none of ${ofNodes(reach.expected)} has a ready endpoint`;
     return { reason: 'NoEndpoint', message: `${NOT_ADVERTISED}${why}` };
@@ -126,9 +131,10 @@ function anycastVerdict(claim: IpClaim, reach: Reach, refusers: Refusers): Words
   const isWhole = announcing === expected && peersReached === peers;
   const local = withoutEndpoint === 0 ? '' : `; ${withoutEndpoint} more without a ready endpoint`;
   const numbers = `${announcing} of ${ofNodes(expected)} to ${ofPeers(peersReached, peers)}`;
+  const open = unknown === 0 ? '' : `; not known of ${unknown} more`;
   return {
     reason: isWhole ? 'Advertised' : 'PartlyAdvertised',
-    message: `advertised by ${numbers}${local}${isWhole ? '' : why(refusers, claim)}`,
+    message: `advertised by ${numbers}${local}${open}${isWhole ? '' : why(refusers, claim)}`,
   };
 }
 
@@ -143,26 +149,48 @@ interface Counts {
   readonly peers: number;
   readonly peersReached: number;
   readonly withoutEndpoint: number;
+  /** nodes that may refuse it without having room to say so */
+  readonly unknown: number;
 }
 
-/** What is left of a pool's reach for an address that some nodes refuse; costs as much as there are such nodes. */
-function without(reach: Reach, refusers: Refusers, isLocalOnly: boolean): Counts {
-  let { expected, announcing } = reach;
-  let withoutEndpoint = 0;
-  const lost = new Map<string, number>();
-  for (const [node, { gate }] of refusers) {
-    const at: NodeReach | undefined = reach.nodes.get(node);
-    if (at === undefined || !at.isExpected) continue;
-    if (isLocalOnly && gate === 'healthy') {
-      expected -= 1;
-      withoutEndpoint += 1;
-    }
-    announcing -= at.reached.length > 0 ? 1 : 0;
-    for (const peer of at.reached) lost.set(peer, (lost.get(peer) ?? 0) + 1);
+/** What is left of a pool's reach for an address that some nodes refuse, or may refuse; costs as much as there are such nodes. */
+function without(reach: Reach, refusers: Refusers, claim: IpClaim): Counts {
+  const refusing = [...refusers].flatMap(([node, { gate }]) => {
+    const at = reach.nodes.get(node);
+    return at?.isExpected === true ? [{ at, gate }] : [];
+  });
+  const unknown = reach.cutShort
+    .filter((node) => !refusers.has(node))
+    .flatMap((node) => reach.nodes.get(node) ?? [])
+    .filter(({ cutShort }) => mayBeCut(cutShort, claim));
+  const withoutEndpoint = isLocal(claim)
+    ? refusing.filter(({ gate }) => gate === 'healthy').length
+    : 0;
+  const lost = [...refusing.map(({ at }) => at), ...unknown];
+  return {
+    expected: reach.expected - withoutEndpoint - unknown.length,
+    announcing: reach.announcing - lost.filter(({ reached }) => reached.length > 0).length,
+    peers: reach.peers.size,
+    peersReached: peersReachedWithout(lost, reach),
+    withoutEndpoint,
+    unknown: unknown.length,
+  };
+}
+
+function peersReachedWithout(lost: readonly NodeReach[], { peers, peersReached }: Reach): number {
+  const missing = new Map<string, number>();
+  for (const { reached } of lost) {
+    for (const peer of reached) missing.set(peer, (missing.get(peer) ?? 0) + 1);
   }
-  let { peersReached } = reach;
-  for (const [peer, count] of lost) if (reach.peers.get(peer) === count) peersReached -= 1;
-  return { expected, announcing, peers: reach.peers.size, peersReached, withoutEndpoint };
+  const isLost = ([peer, count]: readonly [string, number]) => peers.get(peer) === count;
+  return peersReached - [...missing].filter(isLost).length;
+}
+
+/** `herald explain` says the same of such a node */
+function notKnown(who: string): Words {
+  const verb = who.endsWith('nodes') ? 'refuse' : 'refuses';
+  const message = `not known whether it is advertised: ${who} ${verb} more addresses than fit into a report`;
+  return { reason: 'NotKnown', message };
 }
 
 function nobodyReached(peers: number, who: string): Words {
@@ -210,10 +238,11 @@ export function advertisedCondition(
   const [first, ...rest] = verdicts.toSorted((a, b) => badness(b) - badness(a));
   if (first === undefined) return undefined;
   const isServed = verdicts.some(({ reason }) => isUp(reason));
+  const isOpen = verdicts.some(({ reason }) => reason === 'NotKnown');
   const { reason } = first;
   return {
     type: ADVERTISED,
-    status: isServed ? 'True' : 'False',
+    status: isServed ? 'True' : isOpen ? 'Unknown' : 'False',
     // one address of two is more than none
     reason: isServed && !isUp(reason) ? 'PartlyAdvertised' : reason,
     message: messageOf(first, rest),

@@ -77,6 +77,10 @@ export class PlacementIndex {
     return (this.#groupLoads.get(group)?.get(node) ?? 0) - (isOwn ? 1 : 0);
   }
 
+  hasPart(node: string, name: string): boolean {
+    return this.#byLabel.get(nodeLabel(node))?.has(name) === true;
+  }
+
   claimsOf(node: string): Iterable<string> {
     return this.#byLabel.get(nodeLabel(node)) ?? [];
   }

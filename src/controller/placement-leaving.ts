@@ -3,6 +3,8 @@
  * are known by their labels here.
  */
 
+import type { PreferenceLevel } from '../model/names.ts';
+
 /** moves under way from one node: what it can answer at once */
 const MOST_FROM_ONE = 200;
 
@@ -48,4 +50,14 @@ export class PlacementLeaving {
     if (line.size === 0) this.#lines.delete(label);
     return first;
   }
+}
+
+/** the label of a holder that is told to step down, where the write does that */
+export function steppedDown(
+  levels: ReadonlyMap<string, PreferenceLevel>,
+  labels: Readonly<Record<string, string | null>>,
+): string | undefined {
+  return Object.keys(labels).find(
+    (label) => levels.get(label) === 0 && labels[label] !== null && labels[label] !== '0',
+  );
 }

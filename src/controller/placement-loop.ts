@@ -25,9 +25,12 @@ import { GiveWay, writesPerSecond } from './give-way.ts';
 import { LastPools } from './last-pools.ts';
 import type { LivenessView } from './liveness-watch.ts';
 import { Pace } from './pace.ts';
+import { PlacementEndpoints } from './placement-endpoints.ts';
 import { PlacementIndex } from './placement-index.ts';
-import { type ClaimWrite, Mover } from './placement-mover.ts';
+import { Mover } from './placement-mover.ts';
+import type { ClaimWrite } from './placement-next.ts';
 import { PlacementNodes } from './placement-nodes.ts';
+import { newlyRefused } from './placement-refusals.ts';
 import { ANYCAST_PLACED, claimStatus, type PlacementVerdict } from './placement-status.ts';
 import { lookAt, type PlacementSubject } from './placement-subject.ts';
 
@@ -57,6 +60,7 @@ const BUSY_AGAIN_MS = 1000;
 export class PlacementLoop {
   readonly #options: PlacementLoopOptions;
   readonly #index = new PlacementIndex();
+  readonly #endpoints = new PlacementEndpoints();
   readonly #pools = new LastPools();
   /** the answers to our writes, until the cache has caught up */
   readonly #written = new Map<string, CachedDocument<IpClaim>>();
@@ -82,6 +86,7 @@ export class PlacementLoop {
       ...options,
       nodes: this.#nodes,
       index: this.#index,
+      endpoints: this.#endpoints,
       budget,
       requeue,
     });
@@ -105,13 +110,28 @@ export class PlacementLoop {
     this.#queue = queue;
     this.#statusQueue = statusQueue;
     this.#rebalancedMs = clock.now();
+    this.#endpoints.clear();
+    for (const slice of caches.endpointSlices.items.values()) {
+      this.#endpoints.change(slice, undefined);
+    }
     this.#ends = [
       caches.subscribe('claims', (key) => this.#noteClaim(key)),
       caches.subscribe('pools', (_key, now, before) => {
         if (now?.meta.generation !== before?.meta.generation) this.#lookAtAll();
       }),
       caches.subscribe('nodes', (name) => this.#noteNode(name)),
-      caches.subscribe('ipNodes', (name) => this.#noteNode(name)),
+      caches.subscribe('ipNodes', (name, now, before) => {
+        this.#noteNode(name);
+        for (const key of newlyRefused(now, before)) {
+          if (this.#index.hasPart(name, key)) this.#queue?.add(key);
+        }
+      }),
+      caches.subscribe('endpointSlices', (_, now, before) => {
+        for (const key of this.#endpoints.change(now, before)) {
+          this.#mover.askAnew(key);
+          this.#queue?.add(key);
+        }
+      }),
       liveness.onLook(() => this.#tick()),
       counters.queue('placement', () => queue.depth),
       counters.queue('claim-status', () => statusQueue.depth),
@@ -136,7 +156,9 @@ export class PlacementLoop {
 
   #noteClaim(key: string): void {
     const document = this.#known(key);
-    this.#index.set(key, document?.ok === true ? document.object : undefined);
+    const claim = document?.ok === true ? document.object : undefined;
+    this.#index.set(key, claim);
+    this.#endpoints.set(key, claim);
     if (document === undefined) this.#forget(key);
     else this.#queue?.add(key);
   }
@@ -154,7 +176,7 @@ export class PlacementLoop {
   #nodesChanged(names: readonly string[]): void {
     if (names.length === 0) return;
     for (const name of names) for (const key of this.#index.claimsOf(name)) this.#queue?.add(key);
-    for (const key of this.#mover.unsettled) this.#queue?.add(key);
+    for (const key of this.#mover.unsettled()) this.#queue?.add(key);
   }
 
   #tick(): void {

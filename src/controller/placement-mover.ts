@@ -4,21 +4,18 @@
  */
 
 import { type Clock, formatAddress } from 'bgp-ts';
-import type { Log } from '../log/log.ts';
-import { ANYCAST_LABEL, nodeLabel, type PreferenceLevel } from '../model/names.ts';
+import { ANYCAST_LABEL, nodeLabel } from '../model/names.ts';
 import { assignOne, type Decision } from '../scheduler/assign.ts';
 import { Filling } from '../scheduler/fill.ts';
 import { leaveAnycast } from '../scheduler/mode-change.ts';
 import { type MoveStep, moveStep, type Part } from '../scheduler/move.ts';
 import type { MoveBudget } from '../scheduler/move-rate.ts';
-import { rebalance } from '../scheduler/rebalance.ts';
 import { DONE, type QueueOutcome } from '../sources/kube/key-queue.ts';
 import type { ControllerCaches } from './caches.ts';
-import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
-import { documentRef, type EventSink } from './events.ts';
 import type { LivenessView } from './liveness-watch.ts';
+import type { PlacementEndpoints } from './placement-endpoints.ts';
 import type { PlacementIndex } from './placement-index.ts';
-import { PlacementLeaving } from './placement-leaving.ts';
+import { PlacementLeaving, steppedDown } from './placement-leaving.ts';
 import {
   AVOID_MS,
   avoided,
@@ -27,35 +24,23 @@ import {
   newMemory,
   noteSignature,
   noteWrite,
-  observedClaims,
   remaining,
 } from './placement-memory.ts';
+import type { ClaimWrite, Next } from './placement-next.ts';
 import type { PlacementNodes } from './placement-nodes.ts';
-import { EXCLUSIVE_PLACED, type PlacementVerdict } from './placement-status.ts';
+import { rebalanceOf } from './placement-rebalance.ts';
+import { PlacementRefusals, patienceMs, type Told, toldBy } from './placement-refusals.ts';
+import { EXCLUSIVE_PLACED } from './placement-status.ts';
 import { levelsOf, type PlacementSubject } from './placement-subject.ts';
+import { PlacementTeller, type PlacementTellerOptions } from './placement-teller.ts';
 
-/** What is to be written into a claim. */
-export interface ClaimWrite {
-  /** spec.node; null takes it away, absent leaves it */
-  readonly node?: string | null;
-  readonly labels: Readonly<Record<string, string | null>>;
-  readonly sentence: string;
-}
-
-export type Next = { readonly verdict?: PlacementVerdict } & (
-  | { readonly kind: 'rest'; readonly again: QueueOutcome }
-  | { readonly kind: 'write'; readonly write: ClaimWrite }
-);
-
-export interface MoverOptions {
+export interface MoverOptions extends PlacementTellerOptions {
   readonly clock: Clock;
-  readonly log: Log;
   readonly caches: Pick<ControllerCaches, 'ipNodes'>;
   readonly liveness: LivenessView;
-  readonly events: EventSink;
-  readonly counters?: ControllerCounters;
   readonly nodes: PlacementNodes;
   readonly index: PlacementIndex;
+  readonly endpoints: PlacementEndpoints;
   readonly budget: MoveBudget;
   /** look at this claim again, soon */
   readonly requeue: (name: string) => void;
@@ -64,7 +49,8 @@ export interface MoverOptions {
 /** how long a node may take to answer */
 export const ANSWER_MS = 10_000;
 /** until something that only time changes is looked at again */
-const LOOK_AGAIN: QueueOutcome = { kind: 'retry', afterMs: 1000 };
+const LOOK_AGAIN_MS = 1000;
+const LOOK_AGAIN: QueueOutcome = { kind: 'retry', afterMs: LOOK_AGAIN_MS };
 const REST: Next = { kind: 'rest', again: DONE };
 
 export class Mover {
@@ -73,6 +59,8 @@ export class Mover {
   /** claims that are not where they shall be */
   readonly #unsettled = new Set<string>();
   readonly #leaving = new PlacementLeaving();
+  readonly #refusals: PlacementRefusals;
+  readonly #teller: PlacementTeller;
   readonly #filling = new Filling();
   /** claims that a node lost its label on, by that label; what it has confirmed falls out when somebody looks */
   readonly #lost = new Map<string, Set<string>>();
@@ -81,10 +69,14 @@ export class Mover {
 
   constructor(options: MoverOptions) {
     this.#options = options;
+    this.#refusals = new PlacementRefusals(options.clock.now());
+    this.#teller = new PlacementTeller(options);
   }
 
-  get unsettled(): Iterable<string> {
-    return this.#unsettled;
+  /** claims that a node whose standing changes may be for */
+  *unsettled(): Iterable<string> {
+    yield* this.#unsettled;
+    yield* this.#refusals.waiting();
   }
 
   /** labels of nodes of which anything is kept */
@@ -95,7 +87,7 @@ export class Mover {
   /** claims that may wait for an answer of this node */
   *waitingFor(node: string): Iterable<string> {
     for (const name of this.#options.index.claimsOf(node)) {
-      if (this.#unsettled.has(name)) yield name;
+      if (this.#unsettled.has(name) || this.#refusals.isWaiting(name)) yield name;
     }
     // one that has lost its label has no part in the claim any more, and yet its word that it has left is waited for
     const label = nodeLabel(node);
@@ -109,12 +101,19 @@ export class Mover {
     this.#memories.delete(name);
     this.#unsettled.delete(name);
     this.#slots.delete(name);
+    this.#refusals.forget(name);
     this.#endLeaving(name);
+  }
+
+  /** Others may be able to announce it now: what was said before counts no more. */
+  askAnew(name: string): void {
+    this.#refusals.forget(name);
   }
 
   next(subject: PlacementSubject): Next {
     const { clock, index } = this.#options;
     const memory = this.#memory(subject);
+    const holder = this.#lookAtHolder(subject, memory);
     const decision = this.#decide(subject, memory);
     if (decision.kind === 'place' && this.#options.liveness.isLearning) {
       this.#unsettled.add(subject.name);
@@ -133,7 +132,9 @@ export class Mover {
         return { kind: 'rest', again: { kind: 'retry', afterMs } };
       }
       case 'unanswered':
-        return this.#unanswered(subject, memory, target);
+        return holder?.refuses === true && target === subject.claim.node
+          ? this.#refused(subject)
+          : this.#unanswered(subject, memory, target);
       case 'write':
         return this.#mayWrite(subject, step.write);
     }
@@ -141,51 +142,29 @@ export class Mover {
 
   /** The write has been taken by the API. */
   wrote(subject: PlacementSubject, write: ClaimWrite, version: bigint): void {
-    const { name, claim, meta } = subject;
+    const { name, claim } = subject;
     noteWrite(this.#memory(subject), write.labels, levelsOf(claim), version);
     for (const [label, value] of Object.entries(write.labels)) {
       if (value === null) this.#lostOf(label).add(name);
     }
-    const down = steppedDown(levelsOf(claim), write);
+    const down = steppedDown(levelsOf(claim), write.labels);
     if (down !== undefined) this.#beginLeaving(name, down);
-    const { log, events, counters = NO_COUNTERS } = this.#options;
     const { node } = write;
-    if (node === undefined || node === null || node === claim.node) return;
     const from = claim.node;
-    const fields = { claim: name, from, to: node };
+    if (node === undefined || node === null || node === from) return;
     if (from === undefined) {
-      counters.moved('first');
-      log.debug('controller.move', fields, 'placed');
+      this.#teller.placed(subject, node);
       return;
     }
     const standing = this.#options.nodes.standingOf(from, subject.demand);
-    counters.moved(standing.kind === 'gone' ? 'dead' : 'planned');
-    const why = standing.kind === 'eligible' ? 'by intent' : standing.sentence;
-    const message = `${formatAddress(claim.address)} moved from ${from} to ${node}: ${why}`;
-    log.info('controller.move', { ...fields, reason: why }, 'moved');
-    events.record({
-      object: documentRef('IPClaim', meta),
-      type: 'Normal',
-      reason: 'Moved',
-      message,
-    });
+    this.#teller.moved(subject, { from, to: node }, standing, this.#refusals.sentence(name, from));
   }
 
   /** One claim that shall go to a less loaded node, if there is one and nothing else is under way. */
   rebalance(subjects: Iterable<PlacementSubject>): string | undefined {
     if (this.#unsettled.size > 0 || this.#options.liveness.isBlind) return undefined;
-    const exclusive = [...subjects].filter(({ placement }) => placement.mode === 'exclusive');
     const { nodes, clock } = this.#options;
-    const groups = new Map(
-      exclusive.map(({ group, demand }) => [group, nodes.group(group, demand)]),
-    );
-    const claims = exclusive.map(({ name, group, placement: { nodeFilter }, claim: { node } }) => ({
-      name,
-      group,
-      nodeFilter,
-      ...(node !== undefined && { node }),
-    }));
-    const move = rebalance({ claims, groups });
+    const move = rebalanceOf(subjects, nodes);
     if (move === undefined) return undefined;
     const memory = this.#memories.get(move.claim) ?? newMemory(clock.now());
     memory.intent = move.to;
@@ -205,8 +184,9 @@ export class Mover {
     { name, claim, placement, group, demand }: PlacementSubject,
     memory: MoveMemory,
   ): Decision {
-    const { nodes, index, clock } = this.#options;
+    const { nodes, index, endpoints, clock } = this.#options;
     const all = nodes.group(group, demand);
+    const left = new Set([...avoided(memory, clock.now()), ...this.#refusals.avoided(name)]);
     if (memory.intent !== undefined) {
       if (claim.node !== memory.intent && all.eligible.includes(memory.intent)) {
         return { kind: 'place', claim: name, node: memory.intent };
@@ -221,7 +201,7 @@ export class Mover {
       group,
       nodeFilter: placement.nodeFilter,
       near,
-      avoid: avoided(memory, clock.now()),
+      avoid: endpoints.avoided(claim, all.eligible, left),
       ...(claim.node !== undefined && { node: claim.node }),
     };
     const candidates = this.#isCut(claim.node) ? nodes.steady(all) : all;
@@ -263,19 +243,26 @@ export class Mover {
     return this.#options.clock.now() - sinceMs >= ANSWER_MS;
   }
 
-  #part(label: string, { claim, meta, demand }: PlacementSubject, memory: MoveMemory): Part {
+  #part(label: string, subject: PlacementSubject, memory: MoveMemory): Part & Partial<Told> {
     const { nodes, caches } = this.#options;
+    const { name, claim, meta, demand } = subject;
     const node = this.#nodeOf(label);
-    const ipNode = caches.ipNodes.get(node);
-    const address = formatAddress(claim.address);
-    const said = ipNode?.status.levels?.find((each) => each.address === address)?.level;
     const version = memory.labelled.get(label) ?? BigInt(meta.resourceVersion);
-    const hasAnswered = observedClaims(ipNode) >= version;
-    return {
-      isGone: nodes.standingOf(node, demand).kind === 'gone',
-      ...(hasAnswered && { answer: said ?? ('nothing' as const) }),
-      ...(said !== undefined && { said }),
-    };
+    const told = toldBy(caches.ipNodes.get(node), formatAddress(claim.address), version);
+    const refuses = label in claim.labels && this.#refusals.see(name, node, told);
+    return { isGone: nodes.standingOf(node, demand).kind === 'gone', ...told, refuses };
+  }
+
+  #lookAtHolder(subject: PlacementSubject, memory: MoveMemory): Part | undefined {
+    const { name, claim } = subject;
+    if (claim.node === undefined) return undefined;
+    const { refusal, ...holder } = this.#part(nodeLabel(claim.node), subject, memory);
+    const sentence = holder.refuses === true ? refusal?.message : undefined;
+    this.#refusals.note(name, claim.node, sentence, this.#options.clock.now());
+    // nobody can announce it, and whoever can then is another one
+    const isHopeless = this.#options.endpoints.nodesFor(claim)?.size === 0;
+    if (claim.withdrawn !== undefined || isHopeless) this.#refusals.forget(name);
+    return holder;
   }
 
   /** A label of a node that nobody knows any more says the name itself, unless that was too long. */
@@ -284,14 +271,13 @@ export class Mover {
   }
 
   #nobody(subject: PlacementSubject): Next {
-    const { nodes, events } = this.#options;
-    const { name, claim, meta, group, demand } = subject;
+    const { name, claim, group, demand } = subject;
     this.#unsettled.add(name);
-    const why = nodes.whyNobody(group, demand);
+    const why = this.#options.nodes.whyNobody(group, demand);
     const where = claim.node === undefined ? '' : `; it stays on ${claim.node}`;
     const message = `no node can hold ${formatAddress(claim.address)}: ${why}${where}`;
     const reason = 'NoEligibleNode';
-    events.record({ object: documentRef('IPClaim', meta), type: 'Warning', reason, message });
+    this.#teller.warn(subject, reason, message);
     // whatever changes that changes a node's standing, and then all that are unsettled are looked at again
     return { ...REST, verdict: { phase: 'Pending', reason, message } };
   }
@@ -306,22 +292,21 @@ export class Mover {
       this.#unsettled.add(name);
       return { kind: 'rest', again: LOOK_AGAIN };
     }
-    this.#unsettled.delete(name);
-    this.#endLeaving(name);
+    this.#rests(name);
+    // its refusal may be of before: what it answers to the claim as it stands is waited for
+    if (holder.refusal !== undefined && holder.answer === undefined) this.#unsettled.add(name);
     if (isForgettable(memory)) this.#memories.delete(name);
     return { ...REST, verdict: EXCLUSIVE_PLACED };
   }
 
   #unanswered(subject: PlacementSubject, memory: MoveMemory, target: string): Next {
-    const { clock, events } = this.#options;
-    const { meta, claim } = subject;
+    const { claim } = subject;
     this.#unsettled.add(subject.name);
-    memory.avoid.set(target, clock.now() + AVOID_MS);
+    memory.avoid.set(target, this.#options.clock.now() + AVOID_MS);
     const other = this.#decide(subject, memory);
     if (other.kind === 'none' || other.node === target) return { kind: 'rest', again: LOOK_AGAIN };
     const message = `${target} does not announce ${formatAddress(claim.address)}; ${other.node} is asked instead`;
-    const reason = 'NodeDoesNotAnswer';
-    events.record({ object: documentRef('IPClaim', meta), type: 'Warning', reason, message });
+    this.#teller.warn(subject, 'NodeDoesNotAnswer', message);
     this.#options.index.hold(subject.name, other.node);
     const step = this.#step(subject, memory, other.node);
     return step.kind === 'write'
@@ -329,12 +314,42 @@ export class Mover {
       : { kind: 'rest', again: LOOK_AGAIN };
   }
 
+  /** The holder says that it does not announce it: it gets its time, and then another one is asked. */
+  #refused(subject: PlacementSubject): Next {
+    const { clock, liveness, nodes } = this.#options;
+    const { name, claim, group, demand } = subject;
+    const { eligible } = nodes.group(group, demand);
+    const nowMs = clock.now();
+    const dueMs = this.#refusals.dueMs(name, patienceMs(claim), eligible);
+    // who is merely kept may have said so long ago
+    const isHeard = eligible.includes(claim.node ?? '');
+    const isSure = isHeard && !liveness.isBlind && !liveness.isLearning;
+    if (dueMs === undefined || nowMs < dueMs || !isSure) {
+      // alone it waits for itself and keeps nobody from anything
+      if (levelsOf(claim).size === 1) this.#rests(name);
+      else this.#unsettled.add(name);
+      if (dueMs === undefined) return { ...REST, verdict: EXCLUSIVE_PLACED };
+      const afterMs = Math.max(dueMs - nowMs, LOOK_AGAIN_MS);
+      return { kind: 'rest', again: { kind: 'retry', afterMs }, verdict: EXCLUSIVE_PLACED };
+    }
+    const why = this.#refusals.sentence(name, claim.node ?? '');
+    const message = `${claim.node} does not announce ${formatAddress(claim.address)}: ${why}`;
+    this.#teller.warn(subject, 'NodeRefuses', message);
+    this.#refusals.giveUp(name, eligible, nowMs);
+    return this.next(subject);
+  }
+
+  #rests(name: string): void {
+    this.#unsettled.delete(name);
+    this.#endLeaving(name);
+  }
+
   /** A first place is given at once; who has one moves within limits, and not while we are blind. */
   #mayWrite(subject: PlacementSubject, write: ClaimWrite): Next {
     const { liveness, budget, clock } = this.#options;
     const { name, claim } = subject;
     this.#unsettled.add(name);
-    const down = steppedDown(levelsOf(claim), write);
+    const down = steppedDown(levelsOf(claim), write.labels);
     const isStraight =
       !this.#leaving.has(name) &&
       claim.node !== undefined &&
@@ -347,9 +362,10 @@ export class Mover {
       return { kind: 'rest', again: { kind: 'retry', afterMs: ANSWER_MS } };
     }
     const nowMs = clock.now();
-    const dueMs = this.#slots.get(name) ?? budget.reserve(nowMs);
+    const turnMs = down === undefined ? undefined : this.#refusals.turnMs(name, nowMs);
+    const dueMs = turnMs ?? this.#slots.get(name) ?? budget.reserve(nowMs);
     if (dueMs > nowMs) {
-      this.#slots.set(name, dueMs);
+      if (turnMs === undefined) this.#slots.set(name, dueMs);
       return { kind: 'rest', again: { kind: 'retry', afterMs: dueMs - nowMs } };
     }
     this.#slots.delete(name);
@@ -381,14 +397,4 @@ export class Mover {
     const next = this.#leaving.end(name);
     if (next !== undefined) this.#options.requeue(next);
   }
-}
-
-/** the label of a holder that is told to step down, where the write does that */
-function steppedDown(
-  levels: ReadonlyMap<string, PreferenceLevel>,
-  { labels }: ClaimWrite,
-): string | undefined {
-  return Object.keys(labels).find(
-    (label) => levels.get(label) === 0 && labels[label] !== null && labels[label] !== '0',
-  );
 }

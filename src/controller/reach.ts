@@ -7,10 +7,11 @@
 import { FAMILIES, type Family } from 'bgp-ts';
 import type { BgpPeer } from '../model/bgp-peer.ts';
 import type { ClusterNode } from '../model/cluster-node.ts';
-import type { IpNode, IpNodeSession } from '../model/ip-node.ts';
+import { type CutShort, cutShortOf, type IpNode, type IpNodeSession } from '../model/ip-node.ts';
 import type { IpPool, Placement } from '../model/ip-pool.ts';
 import { type Labels, selects } from '../model/labels.ts';
 import { EXCLUDE_LABEL } from '../model/names.ts';
+import { optional } from '../model/optional.ts';
 
 /** A node that has an agent, as far as it matters here. */
 export interface NodeView {
@@ -24,6 +25,8 @@ export interface NodeView {
   readonly isExcluded: boolean;
   /** by name of the BGPPeers that it has a session with: families that one of them carries */
   readonly established: ReadonlyMap<string, ReadonlySet<Family>>;
+  /** it refuses more addresses than it lists: of which that are not listed nobody knows */
+  readonly cutShort?: CutShort;
 }
 
 export function nodeView(ipNode: IpNode, node: ClusterNode | undefined): NodeView {
@@ -36,6 +39,7 @@ export function nodeView(ipNode: IpNode, node: ClusterNode | undefined): NodeVie
     isDraining: draining !== undefined,
     isExcluded: node?.labels[EXCLUDE_LABEL] !== undefined && !ignoresExcludeLabel,
     established: establishedOf(sessions),
+    ...optional('cutShort', cutShortOf(ipNode.status)),
   };
 }
 
@@ -63,12 +67,13 @@ export function isHeard({ ready }: ClusterNode, { status: { conditions = [] } }:
 
 /** Equal texts: the node counts in the same way everywhere. */
 export function viewSignature(view: NodeView): string {
-  const { isHeard, isJoined, isDraining, isExcluded, established, labels } = view;
+  const { isHeard, isJoined, isDraining, isExcluded, cutShort, established, labels } = view;
   const peers = [...established]
     .map(([peer, families]) => `${peer}:${[...families].join('+')}`)
     .sort()
     .join(',');
-  return `${isHeard} ${isJoined} ${isDraining} ${isExcluded} ${peers} ${JSON.stringify(labels)}`;
+  const flags = [isHeard, isJoined, isDraining, isExcluded, cutShort].join(' ');
+  return `${flags} ${peers} ${JSON.stringify(labels)}`;
 }
 
 export interface ReachScope {
@@ -90,6 +95,8 @@ export interface Reach {
   /** routers that they should announce to; how many nodes reach each */
   readonly peers: ReadonlyMap<string, number>;
   readonly peersReached: number;
+  /** nodes that should announce, have a router to announce to, and do not list all that they refuse */
+  readonly cutShort: readonly string[];
 }
 
 export interface NodeReach {
@@ -100,6 +107,7 @@ export interface NodeReach {
   readonly reached: readonly string[];
   /** it has a session with one of them, whatever that carries */
   readonly isConnected: boolean;
+  readonly cutShort?: CutShort;
 }
 
 export function reachOf(
@@ -113,8 +121,8 @@ export function reachOf(
   for (const view of views) {
     const found = nodeReach(scope, view, carrying);
     if (found === undefined) continue;
-    const { isExpected, wanted, reached, isConnected } = found;
-    nodes.set(view.name, { isExpected, wanted: wanted.length, reached, isConnected });
+    const { isExpected, wanted, reached } = found;
+    nodes.set(view.name, { ...found, wanted: wanted.length });
     if (!isExpected) continue;
     for (const name of wanted) counts.set(name, counts.get(name) ?? 0);
     for (const name of reached) counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -127,6 +135,11 @@ export function reachOf(
     connected: expected.filter(({ isConnected }) => isConnected).length,
     peers: counts,
     peersReached: [...counts.values()].filter((count) => count > 0).length,
+    cutShort: [...nodes]
+      .filter(
+        ([, node]) => node.isExpected && node.cutShort !== undefined && node.reached.length > 0,
+      )
+      .map(([name]) => name),
   };
 }
 
@@ -144,7 +157,8 @@ function nodeReach(
   const reached = wanted.filter((peer) => view.established.get(peer)?.has(scope.family) === true);
   const isConnected = wanted.some((peer) => view.established.has(peer));
   // a drain is somebody's wish: who drains is not missed, but what it still announces counts for an exclusive claim
-  return { isExpected: isMeant && !view.isDraining, wanted, reached, isConnected };
+  const isExpected = isMeant && !view.isDraining;
+  return { isExpected, wanted, reached, isConnected, ...optional('cutShort', view.cutShort) };
 }
 
 /** Equal texts: every claim of this scope stands as before. */

@@ -1,4 +1,4 @@
-/** What Herald reads of a discovery.k8s.io/v1 EndpointSlice: whether a Service has anybody behind it. */
+/** What Herald reads of a discovery.k8s.io/v1 EndpointSlice: whether a Service has anybody behind it, and where. */
 
 import type { Family } from 'bgp-ts';
 
@@ -11,4 +11,6 @@ export interface EndpointSlice {
   readonly family?: Family;
   /** endpoints that are ready, or that still serve while they terminate */
   readonly usable: number;
+  /** where those run, each node once; absent: none of them says */
+  readonly nodes?: readonly string[];
 }

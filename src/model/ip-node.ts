@@ -1,6 +1,7 @@
 /** What the controller reads of an IPNode, and what an agent writes into its status (deploy/crds/ipnodes.yaml). */
 
 import type { Family } from 'bgp-ts';
+import type { IpClaim } from './ip-claim.ts';
 import type { Condition } from './service.ts';
 
 export interface IpNode {
@@ -45,6 +46,25 @@ export interface IpNodeSession {
   readonly lastError?: string;
   /** families that it is meant to carry and does not, though it is up */
   readonly cannotCarry?: readonly { readonly family: Family; readonly message: string }[];
+}
+
+/**
+ * Whether an address that the node does not list may be one that it refuses all the same: it refuses more than have room. Those without a ready endpoint of their own
+ * are the most, and agents list them last: once one of them is listed all others are, so of what has neither checks nor a Local Service everything is known.
+ */
+export type CutShort = 'all' | 'healthy';
+
+export function cutShortOf({ refused, refusedMore = 0 }: IpNodeStatus): CutShort | undefined {
+  if (refusedMore === 0) return undefined;
+  return refused?.at(-1)?.gate === 'healthy' ? 'healthy' : 'all';
+}
+
+export function mayBeCut(
+  cutShort: CutShort | undefined,
+  { checks, services }: Pick<IpClaim, 'checks' | 'services'>,
+): boolean {
+  if (cutShort !== 'healthy') return cutShort === 'all';
+  return checks.length > 0 || services.some((each) => each.healthCheckNodePort !== undefined);
 }
 
 export interface IpNodeRefusal {

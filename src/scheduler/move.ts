@@ -38,12 +38,14 @@ export interface Part {
   readonly answer?: PreferenceLevel | 'nothing';
   /** what it has said last, however long ago */
   readonly said?: PreferenceLevel;
+  /** it has said that it announces nothing of it, and why: whoever leaves it loses no route */
+  readonly refuses?: boolean;
 }
 
 export type MoveStep =
   | { readonly kind: 'settled' }
   | { readonly kind: 'wait'; readonly sentence: string }
-  /** the target has the claim, does not announce it, and its time is over: choose another if there is one */
+  /** the target has the claim and does not announce it: it has said so, or its time is over; choose another if there is one */
   | { readonly kind: 'unanswered'; readonly sentence: string }
   | { readonly kind: 'write'; readonly write: MoveWrite };
 
@@ -92,10 +94,15 @@ interface Scene {
 /** Nobody else can be heard: one write does it all. */
 function straight(view: MoveView, target: string, others: readonly Other[]): MoveStep {
   const isDone = view.levels.get(nodeLabel(target)) === 0 && view.node === target;
-  if (isDone && others.length === 0) return { kind: 'settled' };
+  if (isDone && others.length === 0) return standsAlone(view, target);
   if (!isDone && isHeld(view)) return LINGERING;
   const sentence = isDone ? 'those that are gone lose their labels' : `${target} holds it`;
   return write(sentence, { ...removed(others), [nodeLabel(target)]: '0' }, target);
+}
+
+function standsAlone({ isAnnounced, partOf }: MoveView, target: string): MoveStep {
+  if (!isAnnounced || partOf(nodeLabel(target)).refuses !== true) return { kind: 'settled' };
+  return { kind: 'unanswered', sentence: `${target} refuses it` };
 }
 
 /** One that was told to hold it and then to leave may still be on its way. */
@@ -126,8 +133,9 @@ function takeOver(view: MoveView, scene: Scene): MoveStep {
     return { kind: 'wait', sentence: `${unheard.label} has not said yet that it has stepped down` };
   }
   if (isHeld(view)) return LINGERING;
-  const gone = others.filter(({ isGone }) => isGone);
-  return write(`${target} steps up`, { ...removed(gone), [nodeLabel(target)]: '0' }, target);
+  // who refuses it needs its level no more: the next one that refuses it may
+  const left = others.filter(({ isGone, refuses }) => isGone || refuses === true);
+  return write(`${target} steps up`, { ...removed(left), [nodeLabel(target)]: '0' }, target);
 }
 
 /** The holder leaves its level to another: it steps down, or leaves at once where there is no room and another is there. */

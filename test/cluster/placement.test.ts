@@ -242,6 +242,25 @@ describe('placement of exclusive claims', () => {
     expect(moves).to.equal(10);
   });
 
+  it('takes a claim from a holder that says that it refuses it, step by step to the one that can', async () => {
+    await begin();
+    await world.control();
+    await allLive('a', 'b', 'c');
+    const name = claimName(0);
+    for (const node of ['a', 'b']) world.agent(node).refusing.add(name);
+    const recording = await world.record();
+    await claim(1);
+    await untilValue(
+      'it is with c alone',
+      () => recording.states.get(name) ?? [],
+      (states) => states.at(-1) === 'c=0',
+      { timeoutMs: 60_000 },
+    );
+    recording.stop();
+    const placed = recording.states.get(name)?.filter((levels) => levels !== '');
+    expect(placed).to.deep.equal(['a=0', 'a=2', 'b=0', 'b=2', 'c=0']);
+  });
+
   it('moves nothing when IPNode and Lease of a living agent are deleted (H5)', async () => {
     await begin();
     await world.control();

@@ -21,6 +21,8 @@ export class FakeAgent {
     sessions: [UP],
   };
   isSilent = false;
+  /** addresses that it does not announce, though it has a part in them; it says so */
+  readonly refusing = new Set<string>();
 
   constructor(api: KubeApi, name: string) {
     this.#api = api;
@@ -84,11 +86,15 @@ export class FakeAgent {
   async answer(): Promise<ReadonlyMap<string, number>> {
     const labelSelector = nodeLabel(this.name);
     const list = await this.#api.list(IP_CLAIMS, { labelSelector });
-    const levels = list.items.map(({ metadata: { name, labels } }) => ({
+    const claims = list.items.map(({ metadata: { name, labels } }) => ({
       address: name.includes('-') ? name.replaceAll('-', ':') : name,
       level: parseLevel(labels?.[labelSelector] ?? '0'),
     }));
-    await this.report({ ...this.#status, levels, observedClaims: list.resourceVersion });
+    const levels = claims.filter(({ address }) => !this.refusing.has(address));
+    const refused = claims
+      .filter(({ address }) => this.refusing.has(address))
+      .map(({ address }) => ({ address, gate: 'healthy', message: 'its check fails' }));
+    await this.report({ ...this.#status, levels, refused, observedClaims: list.resourceVersion });
     return new Map(levels.map(({ address, level }) => [address, level]));
   }
 
@@ -110,7 +116,7 @@ export class FakeAgent {
 
   /** fields that are gone are removed: as server-side apply does it */
   async #write(): Promise<void> {
-    const absent = { draining: null, levels: null, observedClaims: null };
+    const absent = { draining: null, levels: null, refused: null, observedClaims: null };
     const body = { status: { ...absent, ...this.#status } };
     await this.#api.patch(IP_NODES, this.name, { kind: 'merge', body }, { subresource: 'status' });
   }

@@ -119,17 +119,26 @@ function isReleased({ withdrawn, services }: IpClaim): boolean {
 
 /**
  * What a person would look for. Not: claims of other nodes, what the node as a whole says already, and peers that were never meant to
- * have a claim.
+ * have a claim. There may be more than have room: first those for which another node can be found, last those that are not served here,
+ * of which there are as many as there are Local Services (`cutShortOf` rests on that).
  */
 function exceptions(
   refusals: readonly ClaimRefusal[],
   isDraining: boolean,
 ): readonly IpNodeRefusal[] {
-  return refusals.flatMap(({ address, gate, message, peer, isLimit }) => {
-    if (gate === 'joined' || gate === 'assigned') return [];
-    if (gate === 'not-draining' && isDraining) return [];
-    return peer !== undefined && isLimit !== true ? [] : { address, gate, message };
+  const worthKnowing = refusals.filter(({ gate, peer, isLimit }) => {
+    if (gate === 'joined' || gate === 'assigned') return false;
+    if (gate === 'not-draining' && isDraining) return false;
+    return peer === undefined || isLimit === true;
   });
+  return worthKnowing
+    .toSorted((a, b) => rank(a) - rank(b))
+    .map(({ address, gate, message }) => ({ address, gate, message }));
+}
+
+function rank({ gate, isPlaced }: ClaimRefusal): number {
+  if (isPlaced === true) return 0;
+  return gate === 'healthy' ? 2 : 1;
 }
 
 /** Where this node stands with the exclusive claims of the API, by their labels. */

@@ -4,21 +4,22 @@ import type { Family } from 'bgp-ts';
 import type { EndpointSlice } from '../../model/endpoint-slice.ts';
 import { optional } from '../../model/optional.ts';
 import type { KubeObject } from './api.ts';
-import { filledText, isLoose, items, labels, part } from './loose-fields.ts';
+import { filledText, isLoose, items, type Loose, labels, part } from './loose-fields.ts';
 
 const SERVICE_NAME = 'kubernetes.io/service-name';
 
 export function convertEndpointSlice(object: KubeObject): EndpointSlice | undefined {
   const { name, namespace } = object.metadata;
   if (namespace === undefined || typeof name !== 'string') return undefined;
-  let usable = 0;
-  for (const endpoint of items(object, 'endpoints')) if (isUsable(endpoint)) usable += 1;
+  const usable = items(object, 'endpoints').filter(isUsable);
+  const nodes = new Set(usable.flatMap((endpoint) => filledText(endpoint, 'nodeName') ?? []));
   return {
     namespace,
     name,
     ...optional('service', filledText(labels(object.metadata, 'labels'), SERVICE_NAME)),
     ...optional('family', familyOf(object['addressType'])),
-    usable,
+    usable: usable.length,
+    ...(nodes.size > 0 && { nodes: [...nodes].sort() }),
   };
 }
 
@@ -28,7 +29,7 @@ function familyOf(type: unknown): Family | undefined {
 }
 
 /** `ready` that nobody has set counts as ready, by the API's own words */
-function isUsable(endpoint: unknown): boolean {
+function isUsable(endpoint: unknown): endpoint is Loose {
   if (!isLoose(endpoint)) return false;
   const conditions = part(endpoint, 'conditions');
   if (conditions['ready'] !== false) return true;

@@ -156,6 +156,7 @@ describe('the index of what is advertised', () => {
       joined: fc.boolean(),
       draining: fc.boolean(),
       refused: subset(ADDRESSES),
+      refusedMore: fc.constantFrom(0, 0, 7),
     });
     const claimStep = fc.record({
       address: fc.constantFrom(...ADDRESSES),

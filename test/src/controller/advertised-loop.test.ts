@@ -60,6 +60,25 @@ describe('the loop of the condition Advertised', () => {
     ]);
   });
 
+  it('tells that nobody knows only after it has lasted: many new Services at once are refused for a moment', async () => {
+    const { world } = await underTest();
+    await world.advance(6000);
+    const refuseMore = (count: number) => {
+      for (const name of ['a', 'b']) world.refuseMore(name, count);
+    };
+    refuseMore(50);
+    await world.advance(20_000);
+    refuseMore(0);
+    await world.advance(40_000);
+    expect(world.writes()).to.deep.equal(['patch services web']);
+    refuseMore(50);
+    await world.advance(37_000);
+    expect(world.advertised('web')).to.match(/^Unknown NotKnown: .* 2 nodes refuse more addresses/);
+    refuseMore(0);
+    await world.advance(6000);
+    expect(world.advertised('web')).to.equal(WHOLE);
+  });
+
   it('brings numbers up to date in its own time where the reason is the same', async () => {
     const { world } = await underTest();
     await world.advance(6000);

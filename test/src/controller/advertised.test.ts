@@ -108,6 +108,47 @@ describe('the condition Advertised', () => {
     expect(words(THREE, {}, { a: 'healthy' }), 'of one that is not Local').to.contain('2 of 3');
   });
 
+  it('does not count a node that refuses more than it lists, unless that says of this address', () => {
+    const local = { services: [{ namespace: 'n', name: 's', healthCheckNodePort: 30_000 }] };
+    const full = (name: string) => ipNode(name, { up: ['x', 'y'], refusedMore: 50 });
+    const [a, b] = THREE;
+    if (a === undefined || b === undefined) throw new Error('there are three');
+    const unknown = 'NotKnown: not known whether it is advertised: ';
+    expect(words([full('a')], local)).to.equal(
+      `${unknown}1 node refuses more addresses than fit into a report`,
+    );
+    expect(words([full('a'), full('b')], {})).to.equal(
+      `${unknown}2 nodes refuse more addresses than fit into a report`,
+    );
+    expect(words([full('a')], local, { a: 'healthy' }), 'it is listed').to.match(/^NoEndpoint/);
+    expect(words([a, b, full('c')])).to.equal(
+      'Advertised: advertised by 2 of 2 nodes to 2 of 2 peers; not known of 1 more',
+    );
+    expect(words([a, full('c')], local, { a: 'healthy' })).to.match(
+      /^NotKnown: .*: 1 node refuses/,
+    );
+    const refused = [{ address: '198.51.100.200', gate: 'healthy', message: '' }];
+    const late = ipNode('a', { up: ['x', 'y'], refused, refusedMore: 50 });
+    expect(words([late], local), 'cut among those that are not served').to.match(/^NotKnown/);
+    expect(words([late], {}), 'of one that is not Local all is known').to.equal(
+      'Advertised: advertised by 1 of 1 node to 2 of 2 peers',
+    );
+    const alone = ipNode('c', { up: ['y'], refusedMore: 1 });
+    expect(words([ipNode('a', { up: ['x'] }), alone]), 'a router only it may have').to.equal(
+      'PartlyAdvertised: advertised by 1 of 1 node to 1 of 2 peers; not known of 1 more',
+    );
+    expect(words([ipNode('a', { up: [], refusedMore: 1 })]), 'it has nobody to tell').to.match(
+      /^NoSession/,
+    );
+    expect(words([full('b')], { node: 'b' })).to.equal(
+      `${unknown}node b refuses more addresses than fit into a report`,
+    );
+    expect(words([full('b')], { node: 'b' }, { b: 'bound' })).to.match(/^Refused/);
+    const moving = { node: 'b', labels: { [nodeLabel('a')]: '2', [nodeLabel('b')]: '0' } };
+    expect(words([full('a'), full('b')], moving)).to.match(/^NotKnown/);
+    expect(words([a, full('b')], moving)).to.match(/^PartlyAdvertised: advertised by node a /);
+  });
+
   it('says what is missing where nobody advertises', () => {
     expect(words([])).to.match(/^NoNode: not advertised: no node that may announce it has joined/);
     expect(words([ipNode('a')])).to.match(/^NoSession: not advertised: 1 node has no session/);
@@ -165,5 +206,9 @@ describe('the condition Advertised', () => {
       message: '2001:db8::7: bad; 198.51.100.7: good',
     });
     expect(advertisedCondition([bad])).to.deep.include({ status: 'False', reason: 'NoSession' });
+    const open = { address: '198.51.100.9', reason: 'NotKnown', message: 'open' } as const;
+    expect(advertisedCondition([open])).to.deep.include({ status: 'Unknown', reason: 'NotKnown' });
+    expect(advertisedCondition([open, bad])).to.deep.include({ status: 'Unknown' });
+    expect(advertisedCondition([open, good])).to.deep.include({ status: 'True' });
   });
 });

@@ -86,6 +86,13 @@ export class ClusterWorld {
     this.api.put(IP_NODES, { metadata: { name, uid }, status: { joined, sessions: list } });
   }
 
+  /** it refuses so many addresses beside those that it lists */
+  refuseMore(name: string, refusedMore: number): void {
+    const object = this.api.object(IP_NODES, name);
+    const status = { ...Object(object?.['status']), refusedMore };
+    this.api.put(IP_NODES, { ...object, metadata: { name }, status });
+  }
+
   peer(name: string, spec: object = {}): void {
     this.api.put(BGP_PEERS, { metadata: { name, generation: 1 }, spec: { ...PEER_SPEC, ...spec } });
   }

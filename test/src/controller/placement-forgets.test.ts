@@ -1,6 +1,7 @@
 /** Nodes come and go for years, mostly under new names: nothing of those that are gone is kept. */
 
 import { expect } from 'chai';
+import { PlacementEndpoints } from '../../../src/controller/placement-endpoints.ts';
 import { PlacementIndex } from '../../../src/controller/placement-index.ts';
 import { Mover } from '../../../src/controller/placement-mover.ts';
 import { PlacementNodes } from '../../../src/controller/placement-nodes.ts';
@@ -78,6 +79,7 @@ describe('placement, of nodes that are gone', () => {
       events: world.events,
       nodes,
       index,
+      endpoints: new PlacementEndpoints(),
       budget: new MoveBudget(MOVE_RATE, 0),
       requeue: () => undefined,
     });

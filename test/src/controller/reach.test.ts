@@ -122,4 +122,12 @@ describe('what a pool reaches', () => {
     const after = nodeView(ipNode('a', { up: ['x'], routes: 2 }), clusterNode('a'));
     expect(viewSignature(after)).to.equal(viewSignature(before));
   });
+
+  it('names nodes that do not list all that they refuse, where they may be counted', () => {
+    const full = (name: string, up: readonly string[]) =>
+      nodeView(ipNode(name, { up, refusedMore: 1 }), clusterNode(name));
+    const found = reachOf(scope(), [full('a', ['x']), full('b', []), view('c', ['x'])], peers);
+    expect(found.cutShort).to.deep.equal(['a']);
+    expect(viewSignature(full('c', ['x']))).not.to.equal(viewSignature(view('c', ['x'])));
+  });
 });

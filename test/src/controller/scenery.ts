@@ -39,6 +39,7 @@ export interface NodeReport {
   readonly isAlive?: boolean;
   readonly routes?: number;
   readonly refused?: readonly IpNodeRefusal[];
+  readonly refusedMore?: number;
 }
 
 export function ipNode(name: string, report: NodeReport = {}): IpNode {
@@ -64,6 +65,7 @@ export function ipNode(name: string, report: NodeReport = {}): IpNode {
       ],
       routes,
       ...(refused !== undefined && { refused }),
+      ...(report.refusedMore !== undefined && { refusedMore: report.refusedMore }),
       ...(isAlive !== undefined && {
         conditions: [
           {

@@ -3,7 +3,8 @@
  * sees both late, writes guarded by the version, forgets everything when it crashes, and a router that keeps one path per node.
  *
  * A node may fall silent for good (the router drops its path, later the controller calls it dead) or be cut off from the API (it steps
- * down by itself, later the controller calls it dead, later it comes back): one at a time.
+ * down by itself, later the controller calls it dead, later it comes back): one at a time. Or nodes refuse the claim and accept it again, as
+ * many at once as like.
  */
 
 import { nodeLabel, type PreferenceLevel } from '../../../src/model/names.ts';
@@ -29,7 +30,14 @@ interface Agent {
   isCurrent: boolean;
   knows: number;
   path: PreferenceLevel | undefined;
-  report: { readonly version: number; readonly answer: PreferenceLevel | 'nothing' };
+  isRefusing: boolean;
+  /** it announces what it has said that it refuses: nobody can know yet, and so nobody promises to keep it */
+  isUntold: boolean;
+  report: {
+    readonly version: number;
+    readonly answer: PreferenceLevel | 'nothing';
+    readonly isRefusing: boolean;
+  };
 }
 
 export const EVENTS = [
@@ -48,6 +56,8 @@ export const EVENTS = [
   'undeclare',
   'crash',
   'overdue',
+  'refuse',
+  'accept',
 ] as const;
 export type EventKind = (typeof EVENTS)[number];
 export interface ModelEvent {
@@ -56,7 +66,7 @@ export interface ModelEvent {
 }
 
 /** what may go wrong at the same time: a second fault on top of a first is no promise of ours */
-export type Faults = 'silence' | 'slowness';
+export type Faults = 'silence' | 'slowness' | 'refusal';
 
 export class MoveModel {
   readonly #faults: Faults;
@@ -122,6 +132,7 @@ export class MoveModel {
     if (kind === 'crash') this.#crash();
     if (kind === 'overdue') this.#isOverdue = this.#faults === 'slowness';
     if (this.#faults === 'silence') this.#fail(kind, node);
+    if (this.#faults === 'refusal') this.#refuse(kind, node);
   }
 
   /** everybody who lives does its work, until nothing changes */
@@ -150,8 +161,23 @@ export class MoveModel {
     agent.isFenced = false;
     agent.isCurrent = true;
     const before = agent.path;
-    agent.path = this.#object.levels.get(nodeLabel(node));
-    if (before === undefined && agent.path !== undefined) this.#hasPath = true;
+    agent.path = agent.isRefusing ? undefined : this.#object.levels.get(nodeLabel(node));
+    if (before === undefined && agent.path !== undefined && !agent.isUntold) this.#hasPath = true;
+  }
+
+  /**
+   * The word comes with the fact, or milliseconds later: not there. While the only one that announces it fails, another may just have been
+   * told to leave: from then on a path counts again when a node that has a part in the claim has told of it.
+   */
+  #refuse(kind: EventKind, node: NodeName): void {
+    const agent = this.agent(node);
+    if (kind === 'accept') agent.isRefusing = false;
+    if (kind !== 'refuse') return;
+    agent.isRefusing = true;
+    agent.isUntold = true;
+    agent.path = undefined;
+    this.#hasPath = false;
+    this.#report(node);
   }
 
   /**
@@ -171,7 +197,11 @@ export class MoveModel {
   #report(node: NodeName): void {
     const agent = this.agent(node);
     if (agent.state !== 'up') return;
-    agent.report = { version: agent.knows, answer: agent.path ?? 'nothing' };
+    const { knows: version, path, isRefusing } = agent;
+    agent.report = { version, answer: path ?? 'nothing', isRefusing };
+    if (isRefusing) return;
+    agent.isUntold = false;
+    if (path !== undefined && this.#object.levels.has(nodeLabel(node))) this.#hasPath = true;
   }
 
   #fail(kind: EventKind, node: NodeName): void {
@@ -228,11 +258,19 @@ export class MoveModel {
       lingering: this.#remaining('lingering'),
       haunted: this.#remaining('haunted'),
       isAnnounced: true,
-      isOverdue: this.#isOverdue && own === 0,
+      isOverdue: (this.#isOverdue || this.#faults === 'refusal') && own === 0,
     });
     this.#isOverdue = false;
-    if (step.kind === 'unanswered' && target !== undefined) this.#avoid.add(target);
+    if (step.kind === 'unanswered' && target !== undefined) this.#goRound(target);
     if (step.kind === 'write' && version === this.#object.version) this.#write(step.write);
+  }
+
+  /** who refuses it is asked again when all have, or when it has said otherwise */
+  #goRound(target: string): void {
+    this.#avoid.add(target);
+    if (this.#faults !== 'refusal') return;
+    if (this.eligible().every((node) => this.#avoid.has(node))) this.#avoid.clear();
+    this.#avoid.add(target);
   }
 
   #write({ labels, node: wanted }: MoveWrite): void {
@@ -271,6 +309,9 @@ export class MoveModel {
   #target(): string | undefined {
     const { node, levels } = this.#seen;
     const near = [...levels].sort((x, y) => x[1] - y[1]).map(([label]) => nodeOf(label));
+    if (this.#faults === 'refusal') {
+      for (const each of near) if (!this.agent(each).report.isRefusing) this.#avoid.delete(each);
+    }
     const claim = {
       name: 'x',
       group: 'all',
@@ -287,9 +328,10 @@ export class MoveModel {
 
   #part(label: string, version: number): Part {
     const { isDeclared, report } = this.agent(nodeOf(label));
-    const { answer } = report;
+    const { answer, isRefusing } = report;
     return {
       isGone: isDeclared,
+      refuses: report.version >= version && answer === 'nothing' && isRefusing,
       ...(report.version >= version && { answer }),
       ...(answer !== 'nothing' && { said: answer }),
     };
@@ -315,6 +357,8 @@ function newAgent(): Agent {
     isCurrent: true,
     knows: 0,
     path: undefined,
-    report: { version: 0, answer: 'nothing' },
+    isRefusing: false,
+    isUntold: false,
+    report: { version: 0, answer: 'nothing', isRefusing: false },
   };
 }

@@ -27,7 +27,7 @@ function faultOf(model: MoveModel, run: Parameters<MoveModel['run']>[0][]): stri
 }
 
 describe('the move of an exclusive claim', () => {
-  for (const faults of ['silence', 'slowness'] satisfies Faults[]) {
+  for (const faults of ['silence', 'slowness', 'refusal'] satisfies Faults[]) {
     it(`shows a router never two equal paths and never none, in any order of events (${faults})`, () => {
       fc.assert(
         fc.property(events, (run) => {
@@ -43,7 +43,7 @@ describe('the move of an exclusive claim', () => {
           const model = new MoveModel(faults);
           for (const event of run) model.run(event);
           model.settle();
-          if (model.eligible().length === 0) return;
+          if (model.eligible().every((node) => model.agent(node).isRefusing)) return;
           const { holder = '' } = model;
           expect(model.eligible()).to.include(holder);
           expect(model.labels).to.equal(`${nodeLabel(holder)}=0`);
@@ -99,6 +99,29 @@ describe('one step of a move', () => {
   it('leaves alone what is as it shall be, and what nobody can have', () => {
     expect(moveStep(view({ [A]: 0 }, { node: 'a', target: 'a' })).kind).to.equal('settled');
     expect(moveStep(view({ [A]: 0 }, { node: 'a' })).kind).to.equal('settled');
+  });
+
+  it('asks for another one where the holder says that it refuses it, not where it is withdrawn or has merely not answered', () => {
+    const alone = { node: 'a', target: 'a' };
+    const parts = { [A]: { isGone: false, answer: 'nothing', refuses: true } as const };
+    expect(moveStep(view({ [A]: 0 }, { ...alone, parts })).kind).to.equal('unanswered');
+    const withdrawn = { ...alone, parts, isAnnounced: false };
+    expect(moveStep(view({ [A]: 0 }, withdrawn)).kind).to.equal('settled');
+    const silent = { [A]: { isGone: false, answer: 'nothing' } as const };
+    const late = { ...alone, parts: silent, isOverdue: true };
+    expect(moveStep(view({ [A]: 0 }, late)).kind).to.equal('settled');
+  });
+
+  it('lets one that refuses it step down like any other, and go when the next one steps up', () => {
+    const parts = { [A]: { isGone: false, answer: 'nothing', refuses: true } as const };
+    const down = moveStep(view({ [A]: 0 }, { node: 'a', target: 'b', parts }));
+    expect(down)
+      .to.have.nested.property('write.labels')
+      .deep.equal({ [A]: '2' });
+    const up = moveStep(view({ [A]: 2 }, { node: 'a', target: 'b', parts }));
+    expect(up)
+      .to.have.nested.property('write.labels')
+      .deep.equal({ [A]: null, [B]: '0' });
   });
 
   it('takes a claim from a dead node with one write', () => {

@@ -227,6 +227,19 @@ describe('an EndpointSlice of the API', () => {
     expect(convertEndpointSlice(object({ endpoints: null }))?.usable).to.equal(0);
   });
 
+  it('names the nodes of those that it counts, each once', () => {
+    const endpoints = [
+      { nodeName: 'b' },
+      { nodeName: 'a' },
+      { nodeName: 'b' },
+      { nodeName: '' },
+      { nodeName: 'c', conditions: { ready: false } },
+      { nodeName: 7 },
+    ];
+    expect(convertEndpointSlice(object({ endpoints }))?.nodes).to.deep.equal(['a', 'b']);
+    expect(convertEndpointSlice(object({ endpoints: [{}] }))).not.to.have.property('nodes');
+  });
+
   it('knows the families of addresses, and no other kind', () => {
     const family = (addressType: unknown) => convertEndpointSlice(object({ addressType }))?.family;
     expect(['IPv4', 'IPv6', 'FQDN', 4].map(family)).to.deep.equal([

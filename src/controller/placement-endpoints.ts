@@ -1,0 +1,92 @@
+/**
+ * Which nodes can serve the exclusive claim of a Service with externalTrafficPolicy Local: those that have an endpoint of it. It only says
+ * where to ask first: whether a node announces the claim is that node's own word (placement-refusals.ts). No I/O.
+ */
+
+import type { EndpointSlice } from '../model/endpoint-slice.ts';
+import type { IpClaim } from '../model/ip-claim.ts';
+import { serviceKey } from '../model/service.ts';
+
+const NOBODY: ReadonlySet<string> = new Set();
+
+export class PlacementEndpoints {
+  /** by Service, then by slice */
+  readonly #nodes = new Map<string, Map<string, readonly string[]>>();
+  /** claims by the Services behind them, those that are Local */
+  readonly #claims = new Map<string, Set<string>>();
+  readonly #services = new Map<string, readonly string[]>();
+
+  clear(): void {
+    this.#nodes.clear();
+  }
+
+  /** A claim as it is; undefined: it is gone. */
+  set(name: string, claim: Pick<IpClaim, 'services'> | undefined): void {
+    for (const service of this.#services.get(name) ?? []) {
+      const claims = this.#claims.get(service);
+      claims?.delete(name);
+      if (claims?.size === 0) this.#claims.delete(service);
+    }
+    const services = claim === undefined ? [] : localServices(claim);
+    if (services.length === 0) this.#services.delete(name);
+    else this.#services.set(name, services);
+    for (const service of services) {
+      this.#claims.set(service, (this.#claims.get(service) ?? new Set()).add(name));
+    }
+  }
+
+  /** Claims that other nodes can serve now. */
+  change(now: EndpointSlice | undefined, before: EndpointSlice | undefined): readonly string[] {
+    const was = before === undefined ? [] : this.#take(before, undefined);
+    const is = now === undefined ? [] : this.#take(now, now.nodes ?? []);
+    const isSame = now?.service === before?.service && String(now?.nodes) === String(before?.nodes);
+    return isSame ? [] : [...new Set([...was, ...is])];
+  }
+
+  /** nodes that have an endpoint of each Local Service behind it; undefined: none of them is Local */
+  nodesFor(claim: Pick<IpClaim, 'services'>): ReadonlySet<string> | undefined {
+    const [first, ...rest] = localServices(claim).map((service) => this.#of(service));
+    if (first === undefined) return undefined;
+    return new Set([...first].filter((node) => rest.every((nodes) => nodes.has(node))));
+  }
+
+  /** whom to go round, with those that cannot serve it as long as there is one that can */
+  avoided(
+    claim: Pick<IpClaim, 'services' | 'node'>,
+    eligible: readonly string[],
+    avoided: ReadonlySet<string>,
+  ): ReadonlySet<string> {
+    const able = this.nodesFor(claim);
+    if (able === undefined) return avoided;
+    if (!eligible.some((node) => able.has(node) && !avoided.has(node))) return avoided;
+    // who has it stays until it says itself that it does not announce it
+    const others = eligible.filter((node) => !able.has(node) && node !== claim.node);
+    return new Set([...avoided, ...others]);
+  }
+
+  #of(service: string): ReadonlySet<string> {
+    const slices = this.#nodes.get(service);
+    return slices === undefined ? NOBODY : new Set([...slices.values()].flat());
+  }
+
+  /** the claims of the Service whose slice it is */
+  #take(
+    { namespace, name, service }: EndpointSlice,
+    nodes: readonly string[] | undefined,
+  ): Iterable<string> {
+    if (service === undefined) return [];
+    const key = `${namespace}/${service}`;
+    const slices = this.#nodes.get(key) ?? new Map<string, readonly string[]>();
+    if (nodes === undefined) slices.delete(name);
+    else slices.set(name, nodes);
+    if (slices.size === 0) this.#nodes.delete(key);
+    else this.#nodes.set(key, slices);
+    return this.#claims.get(key) ?? [];
+  }
+}
+
+function localServices({ services }: Pick<IpClaim, 'services'>): readonly string[] {
+  return services
+    .filter(({ healthCheckNodePort }) => healthCheckNodePort !== undefined)
+    .map(serviceKey);
+}

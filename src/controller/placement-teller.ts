@@ -1,0 +1,54 @@
+/** What people are told of the places of exclusive claims: log, Events and counts. Decides nothing. */
+
+import { formatAddress } from 'bgp-ts';
+import type { Log } from '../log/log.ts';
+import type { Standing } from '../scheduler/eligible.ts';
+import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
+import { documentRef, type EventSink } from './events.ts';
+import type { PlacementSubject } from './placement-subject.ts';
+
+export interface PlacementTellerOptions {
+  readonly log: Log;
+  readonly events: EventSink;
+  readonly counters?: ControllerCounters;
+}
+
+export class PlacementTeller {
+  readonly #options: PlacementTellerOptions;
+
+  constructor(options: PlacementTellerOptions) {
+    this.#options = options;
+  }
+
+  placed({ name }: PlacementSubject, to: string): void {
+    const { log, counters = NO_COUNTERS } = this.#options;
+    counters.moved('first');
+    log.debug('controller.move', { claim: name, to }, 'placed');
+  }
+
+  /** `refusal`: what its holder, which could have it, says against it */
+  moved(
+    { name, claim, meta }: PlacementSubject,
+    way: { readonly from: string; readonly to: string },
+    standing: Standing,
+    refusal: string | undefined,
+  ): void {
+    const { log, events, counters = NO_COUNTERS } = this.#options;
+    const { from, to } = way;
+    counters.moved(standing.kind === 'gone' ? 'dead' : 'planned');
+    const why = standing.kind === 'eligible' ? (refusal ?? 'by intent') : standing.sentence;
+    const message = `${formatAddress(claim.address)} moved from ${from} to ${to}: ${why}`;
+    log.info('controller.move', { claim: name, from, to, reason: why }, 'moved');
+    events.record({
+      object: documentRef('IPClaim', meta),
+      type: 'Normal',
+      reason: 'Moved',
+      message,
+    });
+  }
+
+  warn({ meta }: PlacementSubject, reason: string, message: string): void {
+    const object = documentRef('IPClaim', meta);
+    this.#options.events.record({ object, type: 'Warning', reason, message });
+  }
+}
