@@ -10,8 +10,9 @@ import { inNamespace, SERVICES } from '../../src/sources/kube/resources.ts';
 import { nowMs } from '../../tools/probe/monotonic.ts';
 import { Prober } from '../standalone/support/prober.ts';
 import { RouteWatch } from '../standalone/support/route-watch.ts';
-import { passes } from '../support/poll.ts';
+import { passes, untilValue } from '../support/poll.ts';
 import { poolBody } from './support/agent-documents.ts';
+import { at as field } from './support/cluster.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
 import { nodeAddress, podAddress, TrafficLab } from './support/traffic-lab.ts';
 
@@ -96,5 +97,63 @@ describe('beside a real kube-proxy', function () {
     await routes.stop();
     expect(lost).to.deep.equal({});
     expect(sent).to.be.above(ROUNDS * 50);
+  });
+
+  it('a Service that becomes Local keeps its ways until kube-proxy says who has no endpoint', async () => {
+    const { cluster } = world;
+    const address = '198.51.100.120';
+    await serve('flipped', address);
+    await world.reachedBy(address, (hops) => hops === BOTH);
+    const routes = await RouteWatch.start(world.router);
+    const services = inNamespace(SERVICES, 'default');
+    const body = { spec: { externalTrafficPolicy: 'Local' } };
+    const { spec } = await cluster.api.patch(services, 'flipped', { kind: 'merge', body });
+    const port = field(spec, 'healthCheckNodePort');
+    for (const index of [1, 2]) {
+      const ask = ['curl', '-s', '-o', '/dev/null', '-w', '%{http_code}'];
+      const url = `http://${nodeAddress(index)}:${port}/`;
+      await untilValue(
+        `kube-proxy of n${index} has opened the port`,
+        async () =>
+          (await world.nodeHost(index).exec('sh', ['-c', `${ask.join(' ')} ${url}; true`])).stdout,
+        (status) => status === '200',
+        { timeoutMs: 30_000 },
+      );
+    }
+    await passes(AFTER_MS);
+    expect(routes.events(address), 'changes of the ways').to.deep.equal([]);
+    const alone = [{ node: 'n2', address: podAddress(2) }];
+    await cluster.setEndpoints({ namespace: 'default', name: 'flipped' }, alone);
+    await world.reachedBy(address, (hops) => hops === nodeAddress(2));
+    await routes.stop();
+  });
+
+  it('the exclusive address of a Local Service goes where its pod is', async () => {
+    const { cluster } = world;
+    const address = '198.51.100.200';
+    const placement = { mode: 'exclusive' };
+    await cluster.applyObjects(poolBody('one', [`${address}/32`], { placement }));
+    const service = { namespace: 'default', name: 'alone' };
+    const on = (index: number) =>
+      cluster.setEndpoints(service, [{ node: `n${index}`, address: podAddress(index) }]);
+    await on(1);
+    await cluster.addService({
+      ...service,
+      annotations: { [ANNOTATION.pool]: 'one' },
+      spec: { externalTrafficPolicy: 'Local' },
+    });
+    for (const index of [1, 2, 1]) {
+      await on(index);
+      await world.reachedBy(address, (hops) => hops === nodeAddress(index));
+      const probing = await Prober.start(world.client, {
+        ...{ address, port: 80, everyMs: 50, seconds: 30 },
+      });
+      await untilValue(
+        `p${index} answers`,
+        () => probing.read().at(-1)?.who ?? '',
+        (who) => who === `p${index}`,
+      );
+      await probing.stop();
+    }
   });
 });
