@@ -129,8 +129,10 @@ export class Agent {
 
   /** A source has been read; from here on its documents are not stale. */
   setDocuments(documents: Documents, source: DocumentSource = 'files'): void {
+    if (this.#hasEnded) return;
     if (this.#stopping !== undefined) {
       this.#knowledge.learnAtLast(source, documents, this.#desired, this.#now());
+      this.#checks.applyServices(false);
       this.#refresh();
       return;
     }
@@ -146,6 +148,8 @@ export class Agent {
 
   /** All changes of IPClaims up to this resourceVersion are in the documents that were set last; `isBehind`: so are some later ones. */
   setObservedClaims(resourceVersion: bigint, isBehind = false): void {
+    // what comes after the end is decided on by nobody, so nobody answers for it
+    if (this.#hasEnded) return;
     this.#announced.observed(resourceVersion, isBehind);
     this.#notify();
   }

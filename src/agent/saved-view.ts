@@ -72,14 +72,10 @@ export function documentsFrom(
 /** Objects of a saved View that the source has not shown since: they stand in for what it cannot read. */
 export type Carried = Omit<Documents, 'faults' | 'isUnread'>;
 
-/**
- * What an agent that stops still hears: where the claims stand that it has. All else is as it was: nothing new begins, and what people take
- * away leaves with the rest.
- */
+/** What an agent that stops still hears: where the claims stand that it has, and which of them are gone. All else is as it was: nothing new begins. */
 export function whileStopping({ claims }: Documents, before: Carried): Documents {
-  const heard = new Map(claims.map((claim) => [claim.object.name, claim]));
-  const stay = before.claims.map((claim) => heard.get(claim.object.name) ?? claim);
-  return { ...before, claims: stay, faults: [] };
+  const known = new Set(before.claims.map(({ object }) => object.name));
+  return { ...before, claims: claims.filter(({ object }) => known.has(object.name)), faults: [] };
 }
 
 /**

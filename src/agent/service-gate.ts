@@ -47,7 +47,10 @@ function waitGate(
   const untilMs = waiting.get(name);
   if (untilMs === undefined || nowMs >= untilMs) return undefined;
   return {
-    ...closed('kube-proxy has not written the rules of its Service yet'),
+    gate: {
+      ...closed('kube-proxy has not written the rules of its Service yet').gate,
+      isUnknown: true,
+    },
     wakeAtMs: untilMs,
   };
 }

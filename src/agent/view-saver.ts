@@ -34,7 +34,9 @@ export class ViewSaver {
 
   /** How old a saved View is counts from when its source could be read last, not from when it changed last. */
   again(everyMs: number): void {
-    this.#options.timers.every('save-again', Math.min(everyMs, AGAIN_MS), () => this.#save());
+    this.#options.timers.every('save-again', Math.min(everyMs, AGAIN_MS), () => {
+      if (!this.#isOver) this.#save();
+    });
   }
 
   /** What is said from here on is of the stop, and not for the next start. */

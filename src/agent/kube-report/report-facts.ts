@@ -119,8 +119,8 @@ function isReleased({ withdrawn, services }: IpClaim): boolean {
 
 /**
  * What a person would look for. Not: claims of other nodes, what the node as a whole says already, and peers that were never meant to
- * have a claim. There may be more than have room: first those for which another node can be found, last those that are not served here,
- * of which there are as many as there are Local Services (`cutShortOf` rests on that).
+ * have a claim. There may be more than have room: last come those that are not served here, of which there are as many as there
+ * are Local Services (`cutShortOf` rests on that), and among equals first those for which another node can be found.
  */
 function exceptions(
   refusals: readonly ClaimRefusal[],
@@ -137,8 +137,7 @@ function exceptions(
 }
 
 function rank({ gate, isPlaced }: ClaimRefusal): number {
-  if (isPlaced === true) return 0;
-  return gate === 'healthy' ? 2 : 1;
+  return (gate === 'healthy' ? 2 : 0) + (isPlaced === true ? 0 : 1);
 }
 
 /** Where this node stands with the exclusive claims of the API, by their labels. */

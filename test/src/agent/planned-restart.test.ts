@@ -227,10 +227,34 @@ describe('an agent of a cluster that stops', () => {
     expect(world.heard.at(-1)).to.equal('~198.51.100.4/32 ×10');
     expect(world.agent.announced.observedClaims).to.equal(7n);
     const count = world.heard.length;
-    world.agent.setDocuments(told([]), 'api');
+    world.agent.setDocuments(told([plain]), 'api');
+    await world.pass(100);
+    expect(world.heard.slice(count), 'another has it').to.deep.equal(['-198.51.100.4/32']);
+  });
+
+  it('keeps an address whose Service becomes Local meanwhile, until the drain is over', async () => {
+    const service = { namespace: 'a', name: 's' };
+    const before = { ...local, services: [service] };
+    const world = new World([before], false);
+    await world.pass(500);
+    void world.agent.stop('SIGTERM');
+    await world.pass(100);
+    world.agent.setDocuments(told([local]), 'api');
     await world.pass(8000);
-    expect(world.heard).to.have.length(count);
+    expect(world.heard).to.deep.equal(['198.51.100.2/32 ×1', 'end', '~198.51.100.2/32 ×1']);
     await world.pass(3000);
-    expect(world.heard.slice(count)).to.deep.equal(['-198.51.100.4/32']);
+    expect(world.heard.at(-1)).to.equal('-198.51.100.2/32');
+  });
+
+  it('confirms nothing that it hears after its last word', async () => {
+    const world = new World([at('0')], true);
+    world.agent.setFenced(undefined);
+    await world.pass(500);
+    const stopped = world.agent.stopForRestart();
+    world.agent.setDocuments(told([]), 'api');
+    world.agent.setObservedClaims(9n);
+    await world.pass(100);
+    await stopped;
+    expect(world.agent.announced.observedClaims).to.equal(undefined);
   });
 });

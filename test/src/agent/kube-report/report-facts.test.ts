@@ -15,7 +15,7 @@ const api = (over: Parameters<typeof scenery.claim>[0]) => ({
 });
 
 describe('what an IPNode lists of what its node refuses', () => {
-  it('begins with claims that could go elsewhere, and ends with Services that are not served here', () => {
+  it('ends with what is not served here, of which a claim that could go elsewhere comes first', () => {
     const services = [{ namespace: 'a', name: 's', healthCheckNodePort: 30_001 }];
     const claims = [
       api({ at: '198.51.100.1', labels: ANYCAST, services }),
@@ -61,8 +61,8 @@ describe('what an IPNode lists of what its node refuses', () => {
     );
     const listed = facts?.refused.map(({ address, gate }) => `${address} ${gate}`);
     expect(listed).to.deep.equal([
-      '198.51.100.3 healthy',
       '198.51.100.2 allowed',
+      '198.51.100.3 healthy',
       '198.51.100.1 healthy',
       '198.51.100.4 healthy',
     ]);
