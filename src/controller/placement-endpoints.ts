@@ -43,6 +43,10 @@ export class PlacementEndpoints {
     return isSame ? [] : [...new Set([...was, ...is])];
   }
 
+  isLocal(claim: Pick<IpClaim, 'services'>): boolean {
+    return localServices(claim).length > 0;
+  }
+
   /** nodes that have an endpoint of each Local Service behind it; undefined: none of them is Local */
   nodesFor(claim: Pick<IpClaim, 'services'>): ReadonlySet<string> | undefined {
     const [first, ...rest] = localServices(claim).map((service) => this.#of(service));
@@ -56,11 +60,14 @@ export class PlacementEndpoints {
     eligible: readonly string[],
     avoided: ReadonlySet<string>,
   ): ReadonlySet<string> {
-    const able = this.nodesFor(claim);
+    const { node: holder } = claim;
+    // it stays where it is: nobody is looked for, and most looks are such ones
+    const stays = holder !== undefined && !avoided.has(holder) && eligible.includes(holder);
+    const able = stays ? undefined : this.nodesFor(claim);
     if (able === undefined) return avoided;
     if (!eligible.some((node) => able.has(node) && !avoided.has(node))) return avoided;
     // who has it stays until it says itself that it does not announce it
-    const others = eligible.filter((node) => !able.has(node) && node !== claim.node);
+    const others = eligible.filter((node) => !able.has(node) && node !== holder);
     return new Set([...avoided, ...others]);
   }
 

@@ -105,9 +105,9 @@ export class Mover {
     this.#endLeaving(name);
   }
 
-  /** Others may be able to announce it now: what was said before counts no more. */
+  /** Others may be able to announce it now. */
   askAnew(name: string): void {
-    this.#refusals.forget(name);
+    this.#refusals.askAnew(name);
   }
 
   next(subject: PlacementSubject): Next {
@@ -133,7 +133,7 @@ export class Mover {
       }
       case 'unanswered':
         return holder?.refuses === true && target === subject.claim.node
-          ? this.#refused(subject)
+          ? this.#refused(subject, memory)
           : this.#unanswered(subject, memory, target);
       case 'write':
         return this.#mayWrite(subject, step.write);
@@ -163,8 +163,10 @@ export class Mover {
   /** One claim that shall go to a less loaded node, if there is one and nothing else is under way. */
   rebalance(subjects: Iterable<PlacementSubject>): string | undefined {
     if (this.#unsettled.size > 0 || this.#options.liveness.isBlind) return undefined;
-    const { nodes, clock } = this.#options;
-    const move = rebalanceOf(subjects, nodes);
+    const { nodes, endpoints, clock } = this.#options;
+    const isFree = ({ name, claim }: PlacementSubject) =>
+      !endpoints.isLocal(claim) && this.#refusals.avoided(name).size === 0;
+    const move = rebalanceOf(subjects, nodes, isFree);
     if (move === undefined) return undefined;
     const memory = this.#memories.get(move.claim) ?? newMemory(clock.now());
     memory.intent = move.to;
@@ -300,12 +302,11 @@ export class Mover {
   }
 
   #unanswered(subject: PlacementSubject, memory: MoveMemory, target: string): Next {
-    const { claim } = subject;
     this.#unsettled.add(subject.name);
     memory.avoid.set(target, this.#options.clock.now() + AVOID_MS);
     const other = this.#decide(subject, memory);
     if (other.kind === 'none' || other.node === target) return { kind: 'rest', again: LOOK_AGAIN };
-    const message = `${target} does not announce ${formatAddress(claim.address)}; ${other.node} is asked instead`;
+    const message = `${target} does not announce ${formatAddress(subject.claim.address)}; ${other.node} is asked instead`;
     this.#teller.warn(subject, 'NodeDoesNotAnswer', message);
     this.#options.index.hold(subject.name, other.node);
     const step = this.#step(subject, memory, other.node);
@@ -315,9 +316,11 @@ export class Mover {
   }
 
   /** The holder says that it does not announce it: it gets its time, and then another one is asked. */
-  #refused(subject: PlacementSubject): Next {
+  #refused(subject: PlacementSubject, memory: MoveMemory): Next {
     const { clock, liveness, nodes } = this.#options;
     const { name, claim, group, demand } = subject;
+    // who is no holder leaves first
+    if (ANYCAST_LABEL in claim.labels) return this.#settled(subject, memory);
     const { eligible } = nodes.group(group, demand);
     const nowMs = clock.now();
     const dueMs = this.#refusals.dueMs(name, patienceMs(claim), eligible);

@@ -103,6 +103,15 @@ export class PlacementRefusals {
     this.#claims.delete(name);
   }
 
+  /** Other nodes may announce it by now: they are asked as if they never had been. Who holds it and refuses it is given no new time by that. */
+  askAnew(name: string): void {
+    const known = this.#claims.get(name);
+    if (known === undefined) return;
+    for (const node of known.left) if (node !== known.holder?.node) known.left.delete(node);
+    known.asked.clear();
+    known.count = 0;
+  }
+
   /** A node that has a label on the claim: whether it refuses it, by its own word. */
   see(name: string, node: string, told: Told): boolean {
     const known = this.#claims.get(name);

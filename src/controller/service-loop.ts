@@ -249,6 +249,8 @@ export class ServiceLoop {
   async #sayRefused(key: string, error: Error): Promise<void> {
     const service = this.#world.service(key);
     if (service === undefined) return;
+    // what was held for it is not its own: a pool that has no other would seem to be full
+    this.#world.letGo(key);
     const decision = decideService(key, service, this.#world.world);
     await this.#teller.refused(service, decision, error);
   }

@@ -11,13 +11,16 @@ import { EXHAUSTED_CONDITION } from './pool-conditions.ts';
 import type { ServiceWorld } from './service-world.ts';
 import { externalIpsPatch, statusPatch } from './service-writes.ts';
 
+/** a Service is told of refused writes so often at the most */
+const TELL_AGAIN_MS = 5 * 60_000;
+
 export class ServiceTeller {
   readonly #context: LoopContext;
   readonly #world: Pick<ServiceWorld, 'wrote'>;
   /** what has been warned of; a Service that is told the same again is not told */
   readonly #warned = new Map<string, string>();
-  /** what the API server has refused, where only an event says so */
-  readonly #refused = new Map<string, string>();
+  /** when it was last told of what the API server refuses */
+  readonly #refused = new Map<string, number>();
 
   constructor(context: LoopContext, world: Pick<ServiceWorld, 'wrote'>) {
     this.#context = context;
@@ -48,29 +51,39 @@ export class ServiceTeller {
       if (typeof written === 'string') return written;
       current = written;
     }
-    return await this.#tellStatus(current, decision);
+    const told = await this.#tellStatus(current, decision);
+    if (told === 'done' && decision.verdict?.status === 'True') {
+      this.#refused.delete(serviceKey(service));
+    }
+    return told;
   }
 
   /**
-   * The API server refuses what was decided. Its words go into the condition of a Service that has not got what it shall have, so they are told
-   * once, and again only when they change; where the condition speaks of something else, or cannot be written, an event has them.
+   * The API server refuses what was decided. Its words go into the condition of a Service that has not got what it shall have, and are brought up
+   * to date now and then; where the condition speaks of something else, or cannot be written, an event has them.
    */
   async refused(service: Service, decision: ServiceDecision, { message }: Error): Promise<void> {
+    const key = serviceKey(service);
+    const nowMs = this.#context.clock.now();
+    // a policy may find other words each time, and what we write is news that has us try again at once
+    if (nowMs - (this.#refused.get(key) ?? Number.NEGATIVE_INFINITY) < TELL_AGAIN_MS) return;
+    this.#refused.set(key, nowMs);
     const reason = 'WriteRefused';
     const words = `the API server refuses what Herald writes for this Service: ${message}`;
     if (decision.verdict !== undefined && isLacking(service, decision)) {
       const { ingress: _, ...rest } = decision;
       const verdict = { status: 'False', reason, message: words } as const;
       try {
-        await this.#tellStatus(service, { ...rest, verdict });
+        const written = await this.#tellStatus(service, { ...rest, verdict });
+        if (written === 'again') this.#refused.delete(key);
         return;
       } catch (error) {
-        if (!isRefused(error)) throw error;
+        if (!isRefused(error)) {
+          this.#refused.delete(key);
+          throw error;
+        }
       }
     }
-    const key = serviceKey(service);
-    if (this.#refused.get(key) === words) return;
-    this.#refused.set(key, words);
     this.#record(service, { type: 'Warning', reason, message: words });
   }
 

@@ -37,7 +37,11 @@ export function reportFacts(
   const { joined, draining, stale, sessions } = agent.status({ claims: false });
   const { announced } = agent;
   const { released, placed } = claimSummary(agent.documents);
-  const refused = exceptions(refusedBy(agent.decided, agent.carriers), draining !== undefined);
+  const decided = refusedBy(agent.decided, agent.carriers).filter(
+    // what is still out is not refused yet: the controller would take the two for a node that only one of its routers refuses
+    ({ name, peer }) => peer !== undefined || !announced.levels.has(name),
+  );
+  const refused = exceptions(decided, draining !== undefined);
   const unsettled = levels.take(placed, announced.levels, nowMs);
   return {
     joined: { isOpen: joined.state === 'open', sentence: joined.sentence, since: joined.since },

@@ -57,12 +57,12 @@ class World {
   readonly #caches: ControllerCaches;
   readonly #loop: PlacementLoop;
 
-  constructor() {
+  constructor(more: { readonly rebalanceEveryMs?: number } = {}) {
     const { api, clock, liveness } = this;
     const base = { api, clock, random: { next: () => 0.5 }, log: SILENT_LOG };
     this.#caches = new ControllerCaches(base);
     const events = { record: (event: RecordedEvent) => void this.events.push(event) };
-    this.#loop = new PlacementLoop({ ...base, caches: this.#caches, events, liveness });
+    this.#loop = new PlacementLoop({ ...base, ...more, caches: this.#caches, events, liveness });
     api.put(IP_POOLS, exclusivePool('p'));
     api.fault = ({ verb, resource, body, subresource }) => {
       const isMove = verb === 'patch' && resource === IP_CLAIMS && subresource === undefined;
@@ -373,6 +373,31 @@ describe('the exclusive claim of a Local Service', () => {
     run('f');
     await world.run(15);
     expect(world.labels(0)).to.deep.equal({ [nodeLabel('f')]: '0' });
+  });
+
+  it('follows its pod also while other pods come and go all the time', async () => {
+    run('a');
+    world.hold(0, 'a', spec);
+    await world.start();
+    await world.run(70);
+    for (let round = 0; round < 6; round += 1) {
+      run(...(round % 2 === 0 ? ['c', 'd'] : ['c', 'e']));
+      await world.run(5);
+    }
+    expect(world.labels(0)).to.have.all.keys(nodeLabel(String(world.node(0))));
+    expect(world.node(0)).to.be.oneOf(['c', 'd', 'e']);
+  });
+
+  it('is not evened out: where its pod is is not for numbers to say', async () => {
+    world.stop();
+    world = new World({ rebalanceEveryMs: 30_000 });
+    await world.join('a', 'b');
+    run('a');
+    world.hold(0, 'a', spec);
+    world.hold(1, 'a', spec);
+    await world.start();
+    await world.run(200);
+    expect(world.moves).to.deep.equal([]);
   });
 
   it('follows its pod soon, also where all had refused it for long', async () => {

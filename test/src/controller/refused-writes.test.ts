@@ -127,6 +127,36 @@ describe('writes that the API server refuses for good', () => {
     expect(allocated()?.status).to.not.equal('False');
   });
 
+  it('are not told each time that a policy finds other words', async () => {
+    let denied = 0;
+    api.fault = (call) => {
+      if (!isClaim(call)) return undefined;
+      denied += 1;
+      const error = new ApiError(403, 'Forbidden', `${DENIED}, request ${denied}`);
+      return { kind: 'before', error };
+    };
+    service({}, { type: 'LoadBalancer', loadBalancerClass: 'herald.dev/herald' });
+    run.start();
+    await pass(240);
+    expect(denied).to.be.within(4, 30);
+    expect(statusWrites()).to.equal(1);
+    expect(events()).to.have.length(1);
+    await pass(120);
+    expect(statusWrites(), 'but now and then').to.equal(2);
+  });
+
+  it('are told where the address was the last of its pool', async () => {
+    api.put(IP_POOLS, {
+      metadata: { name: 'lab' },
+      spec: { ...POOL, addresses: ['192.0.2.1/32'] },
+    });
+    deny(403, isClaim);
+    service({}, { type: 'LoadBalancer', loadBalancerClass: 'herald.dev/herald' });
+    run.start();
+    await pass(60);
+    expect(allocated()).to.deep.include({ status: 'False', reason: 'WriteRefused' });
+  });
+
   it('are logged as a warning from the third time on', async () => {
     let denied = 0;
     deny(403, (call) => isSpecPatch(call) && ++denied > 0);
