@@ -57,7 +57,9 @@ export class AgentChecks {
     const { knowledge } = this.#options;
     if (this.#services === undefined) return;
     this.#services.addresses = knowledge.clusterNode?.addresses ?? [];
-    this.#services.apply(knowledge.documents?.claims ?? [], areOld, knowledge.announced);
+    // worked out only where a port is silent: most documents come without one
+    const isAnnounced = (name: string) => knowledge.announced.has(name);
+    this.#services.apply(knowledge.documents?.claims ?? [], areOld, isAnnounced);
     this.#shareFacts();
   }
 

@@ -98,11 +98,15 @@ export function claimGates(subject: ClaimSubject, view: View, joined: JoinedGate
   };
 }
 
+/** in the order in which people think of them */
+export function claimGateList(gates: ClaimGates): readonly Gate[] {
+  const { joined, assigned, healthy, bound, pooled, notDraining } = gates;
+  return [joined, assigned, healthy, bound, pooled, notDraining];
+}
+
 /** It would be announced but for what nobody has said yet. */
 export function isUndecided({ gates }: { readonly gates: ClaimGates }): boolean {
-  const { joined, assigned, healthy, bound, pooled, notDraining } = gates;
-  const all = [joined, assigned, healthy, bound, pooled, notDraining];
-  const shut = all.filter(({ state }) => state === 'closed');
+  const shut = claimGateList(gates).filter(({ state }) => state === 'closed');
   return shut.length > 0 && shut.every(({ isUnknown }) => isUnknown === true);
 }
 

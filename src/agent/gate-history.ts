@@ -3,6 +3,7 @@
  * claims are remembered after every decision, so what has not moved costs one comparison, and what is the same decision as before none.
  */
 
+import { claimGateList } from './claim-gates.ts';
 import type { ClaimDecision } from './desired.ts';
 import type { Gate, GateName } from './gate.ts';
 
@@ -74,12 +75,6 @@ export class GateHistory {
       this.#memories.delete(`${name} ${peer}`);
     }
   }
-}
-
-/** in the order in which people think of them */
-export function claimGateList(gates: ClaimDecision['gates']): readonly Gate[] {
-  const { joined, assigned, healthy, bound, pooled, notDraining } = gates;
-  return [joined, assigned, healthy, bound, pooled, notDraining];
 }
 
 function isUnmoved(a: readonly Gate[], b: readonly Gate[]): boolean {

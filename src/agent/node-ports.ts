@@ -8,6 +8,7 @@
 
 import type { Clock, Timer } from 'bgp-ts';
 import type { AskHttp, HttpAnswer } from '../checks/ask-http.ts';
+import { isOnlyUnwell } from './proxy-health.ts';
 
 export type PortAnswer = 'serving' | 'empty';
 
@@ -139,17 +140,5 @@ function answerOf(answer: HttpAnswer): PortAnswer | undefined {
   if (answer.kind === 'silent') return undefined;
   if (answer.status === 200) return 'serving';
   if (answer.status !== 503) return undefined;
-  return hasEndpoints(answer.body) ? 'serving' : 'empty';
-}
-
-/** kube-proxy since 1.28; whoever else answers 503 means what it says */
-function hasEndpoints(body: string): boolean {
-  try {
-    const told: unknown = JSON.parse(body);
-    if (typeof told !== 'object' || told === null) return false;
-    const { localEndpoints, serviceProxyHealthy } = told as Record<string, unknown>;
-    return Number(localEndpoints) > 0 && serviceProxyHealthy === false;
-  } catch {
-    return false;
-  }
+  return isOnlyUnwell(answer.body) ? 'serving' : 'empty';
 }

@@ -27,15 +27,25 @@ export function parseProxyHealth(status: number, body: string): ProxyHealth | un
   return { isHealthy, syncedMs };
 }
 
-function familiesOf(body: string): object | undefined {
-  let value: unknown;
+/** Of a 503 of a health-check port (since 1.28): there are endpoints, and it is kube-proxy itself that is unwell. Whoever else answers so means what it says. */
+export function isOnlyUnwell(body: string): boolean {
+  const value = parsed(body);
+  return (
+    Number(field(value, 'localEndpoints')) > 0 && field(value, 'serviceProxyHealthy') === false
+  );
+}
+
+function parsed(body: string): unknown {
   try {
-    value = JSON.parse(body);
+    return JSON.parse(body);
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
-  const status = field(value, 'status');
+}
+
+function familiesOf(body: string): object | undefined {
+  const status = field(parsed(body), 'status');
   return typeof status === 'object' && status !== null ? status : undefined;
 }
 

@@ -15,10 +15,10 @@ import {
 } from 'bgp-ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import { type Carried, type Carriers, carryRemedy, sessionGate } from './carriers.ts';
-import { healthyGate } from './claim-gates.ts';
+import { claimGateList, healthyGate } from './claim-gates.ts';
 import type { ClaimDecision, DesiredState, PeerDecision } from './desired.ts';
 import type { Gate } from './gate.ts';
-import { claimGateList, type GateHistory } from './gate-history.ts';
+import type { GateHistory } from './gate-history.ts';
 import { joinedGateOf, joinedGates, nodeGate } from './joined-gate.ts';
 import type { PeerPlan } from './peer-settings.ts';
 import type { SessionFacts } from './session-facts.ts';

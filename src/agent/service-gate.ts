@@ -33,8 +33,7 @@ function portGate(
     if (answer === 'empty') return closed(`${service} has no ready endpoint on this node`);
     if (trusted.get(claim)?.has(port) === true) continue;
     const remedy = `see whether kube-proxy runs here and listens on port ${port}`;
-    const sentence = `kube-proxy has not told yet whether ${service} has an endpoint here`;
-    return { gate: { ...closed(sentence, remedy).gate, isUnknown: true } };
+    return unknown(`kube-proxy has not told yet whether ${service} has an endpoint here`, remedy);
   }
   return undefined;
 }
@@ -47,10 +46,7 @@ function waitGate(
   const untilMs = waiting.get(name);
   if (untilMs === undefined || nowMs >= untilMs) return undefined;
   return {
-    gate: {
-      ...closed('kube-proxy has not written the rules of its Service yet').gate,
-      isUnknown: true,
-    },
+    ...unknown('kube-proxy has not written the rules of its Service yet'),
     wakeAtMs: untilMs,
   };
 }
@@ -71,4 +67,9 @@ function proxyGate({ isProxyUnwell }: ServiceFacts): TimedGate | undefined {
 function closed(sentence: string, remedy?: string): TimedGate {
   const how = remedy === undefined ? {} : { remedy };
   return { gate: { name: 'healthy', state: 'closed', sentence, ...how } };
+}
+
+/** closed until somebody has said how it is */
+function unknown(sentence: string, remedy?: string): TimedGate {
+  return { gate: { ...closed(sentence, remedy).gate, isUnknown: true } };
 }

@@ -91,11 +91,11 @@ export class ServiceHealth {
     this.#ports.hosts = ['127.0.0.1', ...addresses];
   }
 
-  /** What there is; `areOld`: their rules have been written long ago. `announced`: names of those that this node announces now. */
+  /** What there is; `areOld`: their rules have been written long ago. `isAnnounced`, by name: this node announces it now. */
   apply(
     claims: readonly Sourced<IpClaim>[],
     areOld = false,
-    announced: ReadonlySet<string> = new Set(),
+    isAnnounced: (name: string) => boolean = () => false,
   ): void {
     const { served, ports } = servedBy(claims);
     for (const name of this.#settled) if (!served.has(name)) this.#settled.delete(name);
@@ -104,7 +104,8 @@ export class ServiceHealth {
     if (this.#waiting.size === 0) this.#starts = undefined;
     this.#hasServices = served.size > 0;
     this.#ports.apply(ports);
-    this.#trust(served, announced);
+    const silent = new Set([...ports].filter((port) => !this.#ports.answers.has(port)));
+    this.#trust(served, silent, isAnnounced);
     this.#publish();
     this.#schedule();
   }
@@ -124,15 +125,17 @@ export class ServiceHealth {
   }
 
   /** A Service that becomes Local, or joins an address, has a port that kube-proxy opens a moment later: until then the others go on. */
-  #trust(served: ReadonlyMap<string, Sourced<IpClaim>>, announced: ReadonlySet<string>): void {
-    const { answers } = this.#ports;
+  #trust(
+    served: ReadonlyMap<string, Sourced<IpClaim>>,
+    silent: ReadonlySet<number>,
+    isAnnounced: (name: string) => boolean,
+  ): void {
     const trusted = new Map<string, ReadonlySet<number>>();
-    for (const [name, { object }] of served) {
-      if (!announced.has(name)) continue;
-      const silent = object.services.flatMap(({ healthCheckNodePort: port }) =>
-        port === undefined || answers.has(port) ? [] : [port],
+    for (const [name, { object }] of silent.size === 0 ? [] : served) {
+      const own = object.services.flatMap(({ healthCheckNodePort: port }) =>
+        port === undefined || !silent.has(port) ? [] : [port],
       );
-      if (silent.length > 0) trusted.set(name, new Set(silent));
+      if (own.length > 0 && isAnnounced(name)) trusted.set(name, new Set(own));
     }
     if (trusted.size > 0 || this.#trusted.size > 0) this.#trusted = trusted;
   }

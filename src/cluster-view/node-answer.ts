@@ -12,7 +12,7 @@ import type { BgpPeer } from '../model/bgp-peer.ts';
 import type { ClusterNode } from '../model/cluster-node.ts';
 import type { Sourced } from '../model/documents.ts';
 import { outlivesPool } from '../model/former-pools.ts';
-import type { IpClaim } from '../model/ip-claim.ts';
+import { type IpClaim, isLocal } from '../model/ip-claim.ts';
 import { cutShortOf, type IpNodeStatus, mayBeCut } from '../model/ip-node.ts';
 import type { IpPool } from '../model/ip-pool.ts';
 import { EXCLUDE_LABEL } from '../model/names.ts';
@@ -189,11 +189,6 @@ function remedyOf(gate: (typeof REPORTED)[number], node: string, claim: IpClaim)
     case 'not-draining':
       return `herald undrain ${formatAddress(claim.address)}, on ${node}`;
   }
-}
-
-/** each agent alone opens or closes it by the endpoints of its own node */
-function isLocal({ services }: IpClaim): boolean {
-  return services.some(({ healthCheckNodePort }) => healthCheckNodePort !== undefined);
 }
 
 const NOT_DRAINING: GateAnswer = {

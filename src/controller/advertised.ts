@@ -6,7 +6,7 @@
  */
 
 import { type Family, formatAddress } from 'bgp-ts';
-import type { IpClaim } from '../model/ip-claim.ts';
+import { type IpClaim, isLocal } from '../model/ip-claim.ts';
 import { type IpNodeRefusal, mayBeCut } from '../model/ip-node.ts';
 import { levelOf } from '../model/names.ts';
 import type { WantedCondition } from './conditions.ts';
@@ -139,10 +139,6 @@ function anycastVerdict(claim: IpClaim, reach: Reach, refusers: Refusers): Words
 }
 
 /** each agent alone opens or closes it by its own endpoints */
-function isLocal({ services }: IpClaim): boolean {
-  return services.some(({ healthCheckNodePort }) => healthCheckNodePort !== undefined);
-}
-
 interface Counts {
   readonly expected: number;
   readonly announcing: number;

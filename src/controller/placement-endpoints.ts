@@ -4,7 +4,7 @@
  */
 
 import type { EndpointSlice } from '../model/endpoint-slice.ts';
-import type { IpClaim } from '../model/ip-claim.ts';
+import { type IpClaim, localServices } from '../model/ip-claim.ts';
 import { serviceKey } from '../model/service.ts';
 
 const NOBODY: ReadonlySet<string> = new Set();
@@ -27,7 +27,7 @@ export class PlacementEndpoints {
       claims?.delete(name);
       if (claims?.size === 0) this.#claims.delete(service);
     }
-    const services = claim === undefined ? [] : localServices(claim);
+    const services = claim === undefined ? [] : localServices(claim).map(serviceKey);
     if (services.length === 0) this.#services.delete(name);
     else this.#services.set(name, services);
     for (const service of services) {
@@ -43,13 +43,9 @@ export class PlacementEndpoints {
     return isSame ? [] : [...new Set([...was, ...is])];
   }
 
-  isLocal(claim: Pick<IpClaim, 'services'>): boolean {
-    return localServices(claim).length > 0;
-  }
-
   /** nodes that have an endpoint of each Local Service behind it; undefined: none of them is Local */
   nodesFor(claim: Pick<IpClaim, 'services'>): ReadonlySet<string> | undefined {
-    const [first, ...rest] = localServices(claim).map((service) => this.#of(service));
+    const [first, ...rest] = localServices(claim).map((service) => this.#of(serviceKey(service)));
     if (first === undefined) return undefined;
     return new Set([...first].filter((node) => rest.every((nodes) => nodes.has(node))));
   }
@@ -90,10 +86,4 @@ export class PlacementEndpoints {
     else this.#nodes.set(key, slices);
     return this.#claims.get(key) ?? [];
   }
-}
-
-function localServices({ services }: Pick<IpClaim, 'services'>): readonly string[] {
-  return services
-    .filter(({ healthCheckNodePort }) => healthCheckNodePort !== undefined)
-    .map(serviceKey);
 }

@@ -163,10 +163,9 @@ export class Mover {
   /** One claim that shall go to a less loaded node, if there is one and nothing else is under way. */
   rebalance(subjects: Iterable<PlacementSubject>): string | undefined {
     if (this.#unsettled.size > 0 || this.#options.liveness.isBlind) return undefined;
-    const { nodes, endpoints, clock } = this.#options;
-    const isFree = ({ name, claim }: PlacementSubject) =>
-      !endpoints.isLocal(claim) && this.#refusals.avoided(name).size === 0;
-    const move = rebalanceOf(subjects, nodes, isFree);
+    const { nodes, clock } = this.#options;
+    const isRefused = (name: string) => this.#refusals.avoided(name).size > 0;
+    const move = rebalanceOf(subjects, nodes, isRefused);
     if (move === undefined) return undefined;
     const memory = this.#memories.get(move.claim) ?? newMemory(clock.now());
     memory.intent = move.to;

@@ -1,17 +1,19 @@
 /** The exclusive claims of the cluster as rebalancing looks at them. No I/O. */
 
+import { isLocal } from '../model/ip-claim.ts';
 import { type RebalanceMove, rebalance } from '../scheduler/rebalance.ts';
 import type { PlacementNodes } from './placement-nodes.ts';
 import type { PlacementSubject } from './placement-subject.ts';
 
-/** undefined: no move makes it fairer. Where those go that are not free is not for numbers to say. */
+/** undefined: no move makes it fairer. Where those go that a node refuses, or that only some nodes can serve, is not for numbers to say. */
 export function rebalanceOf(
   subjects: Iterable<PlacementSubject>,
   nodes: PlacementNodes,
-  isFree: (subject: PlacementSubject) => boolean,
+  isRefused: (name: string) => boolean,
 ): RebalanceMove | undefined {
   const exclusive = [...subjects].filter(
-    (subject) => subject.placement.mode === 'exclusive' && isFree(subject),
+    ({ name, claim, placement }) =>
+      placement.mode === 'exclusive' && !isLocal(claim) && !isRefused(name),
   );
   const groups = new Map(exclusive.map(({ group, demand }) => [group, nodes.group(group, demand)]));
   const claims = exclusive.map(({ name, group, placement: { nodeFilter }, claim: { node } }) => ({

@@ -28,3 +28,12 @@ export interface ClaimService {
   readonly uid?: string;
   readonly healthCheckNodePort?: number;
 }
+
+/** Services behind it with externalTrafficPolicy Local: kube-proxy tells on a port of their own which nodes serve them. */
+export function localServices({ services }: Pick<IpClaim, 'services'>): readonly ClaimService[] {
+  return services.filter(({ healthCheckNodePort }) => healthCheckNodePort !== undefined);
+}
+
+export function isLocal(claim: Pick<IpClaim, 'services'>): boolean {
+  return localServices(claim).length > 0;
+}

@@ -1,7 +1,7 @@
 /** What the controller reads of an IPNode, and what an agent writes into its status (deploy/crds/ipnodes.yaml). */
 
 import type { Family } from 'bgp-ts';
-import type { IpClaim } from './ip-claim.ts';
+import { type IpClaim, isLocal } from './ip-claim.ts';
 import type { Condition } from './service.ts';
 
 export interface IpNode {
@@ -61,10 +61,10 @@ export function cutShortOf({ refused, refusedMore = 0 }: IpNodeStatus): CutShort
 
 export function mayBeCut(
   cutShort: CutShort | undefined,
-  { checks, services }: Pick<IpClaim, 'checks' | 'services'>,
+  claim: Pick<IpClaim, 'checks' | 'services'>,
 ): boolean {
   if (cutShort !== 'healthy') return cutShort === 'all';
-  return checks.length > 0 || services.some((each) => each.healthCheckNodePort !== undefined);
+  return claim.checks.length > 0 || isLocal(claim);
 }
 
 export interface IpNodeRefusal {

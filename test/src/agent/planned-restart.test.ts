@@ -12,6 +12,7 @@ import type { Documents, Sourced } from '../../../src/model/documents.ts';
 import type { IpClaim } from '../../../src/model/ip-claim.ts';
 import { ANYCAST_LABEL, nodeLabel } from '../../../src/model/names.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { clusterNode } from '../controller/scenery.ts';
 import * as scenery from './scenery.ts';
 
 const AGENT = ipv4('192.0.2.2');
@@ -116,17 +117,7 @@ class World {
       claimDrains: [],
       documents: told(claims),
       cluster: {
-        node: {
-          name: scenery.NODE,
-          uid: 'u',
-          labels: {},
-          taints: [],
-          isUnschedulable: false,
-          isBeingDeleted: false,
-          ready: 'true',
-          bootId: 'b',
-          addresses: [],
-        },
+        node: clusterNode(scenery.NODE, { bootId: 'b' }),
         readyBoot: 'b',
       },
     };
