@@ -292,13 +292,19 @@ describe('the report of an agent, on a real API server', function () {
         ),
       { timeoutMs: 60_000 },
     );
-    const lines = await scrape();
-    expect(lines).to.include('herald_bgp_routes_sent{peer="bird",family="ipv4"} 1');
-    expect(lines).to.include('herald_joined 1');
-    expect(lines.some((line) => line.startsWith('herald_api_requests_total{verb="list"'))).to.equal(
-      true,
+    // the View that the node saved brings sessions up before the first list is answered
+    await untilValue('the metrics tell of route, gate and lists', scrape, (lines) =>
+      [
+        'herald_bgp_routes_sent{peer="bird",family="ipv4"} 1',
+        'herald_joined 1',
+        'herald_api_requests_total{verb="list"',
+      ].every((start) => lines.some((line) => line.startsWith(start))),
     );
-    expect((await fetch(`${agent.url}/readyz`)).status).to.equal(200);
+    await untilValue(
+      'the agent is ready',
+      async () => (await fetch(`${agent.url}/readyz`)).status,
+      (status) => status === 200,
+    );
     expect((await fetch(`${agent.url}/livez`)).status).to.equal(200);
     await cluster.api.delete(BGP_PEERS, 'talking');
     await untilValue(
