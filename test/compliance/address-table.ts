@@ -58,15 +58,15 @@ const six = '2001:db8::7';
 const changed: Outcome = { kind: 'done', changed: true };
 const unchanged: Outcome = { kind: 'done', changed: false };
 
-/** Within this much a change is told; the kernel needs less than one, a busy machine more. */
-const toldWithinMs = 100;
+/** Within this much a change is told: by the kernel in less than a millisecond, to a process on a busy machine later. */
+const toldWithinMs = 10_000;
 
 export function describeAddressTable(
   name: string,
   createWorld: (context: Mocha.Context) => Promise<AddressWorld>,
 ): void {
   describe(`an address table: ${name}`, function () {
-    this.timeout(20_000);
+    this.timeout(60_000);
     let world: AddressWorld;
     let table: TableUnderTest;
 

@@ -15,6 +15,10 @@ const markerGroup = 'ff02::1';
 const discardPort = 9;
 /** dumpcap looks at its buffer every 250 ms; a marker that took longer was sent too early. */
 const resendMs = 300;
+/** Three programs have to run for it. */
+const seenWithinMs = 120_000;
+/** tshark takes a second of a processor to start, and a ring may start ten of them on two. */
+const readWithinMs = 180_000;
 let captures = 0;
 
 export type CaptureOptions = {
@@ -62,7 +66,7 @@ export class Capture {
         const patience = { timeoutMs: resendMs, everyMs: 20 };
         return until('the marker is in the file', holds, patience).then(done, notYet);
       },
-      { everyMs: 0 },
+      { everyMs: 0, timeoutMs: seenWithinMs },
     );
   }
 
@@ -82,7 +86,7 @@ export class Capture {
     const columns = fields.flatMap((field) => ['-e', field]);
     const format = ['-T', 'fields', '-E', 'separator=/t', '-E', 'occurrence=a', ...columns];
     // A file still being written may end in half a frame, which tshark reports by its status after all whole ones.
-    const options = { anyStatus: this.#process !== undefined };
+    const options = { anyStatus: this.#process !== undefined, timeoutMs: readWithinMs };
     const read = ['-n', '-r', this.path, ...ports, '-Y', displayFilter];
     const { stdout, stderr } = await run('tshark', [...read, ...format], options);
     if (/isn't a valid|not a valid|Some fields aren't valid/.test(stderr)) throw new Error(stderr);

@@ -75,8 +75,13 @@ export class Chromium {
     return this.#requests;
   }
 
-  async open(url: string, options: PageOptions = {}): Promise<void> {
+  /** Resolves when it is started, which takes seconds: a page that is opened then is seen from its beginning. */
+  async start(): Promise<void> {
     if (this.#socket === undefined) await this.#connect();
+  }
+
+  async open(url: string, options: PageOptions = {}): Promise<void> {
+    await this.start();
     const { targetId } = await this.#send('Target.createTarget', { url: 'about:blank' });
     const attached = await this.#send('Target.attachToTarget', { targetId, flatten: true });
     this.#session = String(attached['sessionId']);
@@ -121,7 +126,7 @@ export class Chromium {
   }
 
   /** `expression` becomes true; otherwise the failure shows what `seen` was */
-  async until(expression: string, timeoutMs = 10_000, seen = expression): Promise<void> {
+  async until(expression: string, timeoutMs = 30_000, seen = expression): Promise<void> {
     await until(
       `${expression} in the page`,
       async () => {
@@ -152,7 +157,8 @@ export class Chromium {
     this.#socket?.close();
     const { pid } = this.#process;
     const gone = new Promise((resolve) => this.#process.once('exit', resolve));
-    if (pid !== undefined && this.#process.exitCode === null) {
+    const { exitCode, signalCode } = this.#process;
+    if (pid !== undefined && exitCode === null && signalCode === null) {
       process.kill(-pid, 'SIGKILL');
       await gone;
     }
@@ -166,7 +172,7 @@ export class Chromium {
         const found = /DevTools listening on (ws:\S+)/.exec(this.#said)?.[1];
         return found === undefined ? notYet(this.#said) : done(found);
       },
-      { timeoutMs: 30_000 },
+      { timeoutMs: 60_000 },
     );
     const socket = new WebSocket(url);
     await new Promise<void>((resolve, reject) => {

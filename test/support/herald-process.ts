@@ -19,11 +19,12 @@ export class HeraldProcess {
 
   constructor(args: readonly string[], input?: string) {
     this.#child = spawn(launcher, args, { stdio: ['pipe', 'pipe', 'pipe'] });
-    this.#child.stdout?.on('data', (chunk: Buffer) => {
-      this.stdout += chunk.toString('utf8');
+    // decoded by the stream: a chunk may end in the middle of a character
+    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.stdout += text;
     });
-    this.#child.stderr?.on('data', (chunk: Buffer) => {
-      this.stderr += chunk.toString('utf8');
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.stderr += text;
     });
     this.#child.stdin?.on('error', () => undefined);
     this.#child.stdin?.end(input ?? '');
@@ -37,7 +38,7 @@ export class HeraldProcess {
   }
 
   /** how it ended, within a bound: a process that hangs is killed and told */
-  async exit(timeoutMs = 15_000): Promise<Exit> {
+  async exit(timeoutMs = 45_000): Promise<Exit> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {

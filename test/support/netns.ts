@@ -16,6 +16,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { statFields } from '../../tools/proc-stat.ts';
+import { done, notYet, until } from './poll.ts';
 import { type Output, Running, type RunOptions, run, type SpawnOptions } from './process.ts';
 
 const namespaceFolder = '/run/netns';
@@ -285,11 +286,16 @@ async function raise(
   if (options.offload !== true) await host.exec('ethtool', ['-K', device, 'tx', 'off']);
 }
 
-/** The kernel makes the link-local address when both ends are up; without DAD it is usable at once. */
+/** The kernel makes the link-local address when it has noticed, in a thread of its own, that both ends are up; without DAD it is usable at once. */
 async function linkLocal(host: Host, device: string): Promise<string> {
   const show = ['-netns', host.namespace, '-6', '-o', 'address', 'show', 'dev', device];
-  const { stdout } = await run('ip', [...show, 'scope', 'link']);
-  const address = /inet6 (fe80[^/]*)\//.exec(stdout)?.[1];
-  if (address === undefined) throw new Error(`no link-local address on ${host.name} ${device}`);
-  return address;
+  return until(
+    `${host.name} ${device} has a link-local address`,
+    async () => {
+      const { stdout } = await run('ip', [...show, 'scope', 'link']);
+      const address = /inet6 (fe80[^/]*)\//.exec(stdout)?.[1];
+      return address === undefined ? notYet(stdout) : done(address);
+    },
+    { everyMs: 10 },
+  );
 }

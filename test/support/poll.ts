@@ -20,7 +20,8 @@ type NotYet = { readonly done: false; readonly seen: unknown };
 export const done = <T>(value: T): Probe<T> => ({ done: true, value });
 export const notYet = (seen: unknown): NotYet => ({ done: false, seen });
 
-const defaultTimeoutMs = 10_000;
+/** What takes milliseconds takes seconds where others have the processors. */
+const defaultTimeoutMs = 25_000;
 const defaultEveryMs = 50;
 
 /**

@@ -18,6 +18,9 @@ export type RunOptions = {
   readonly env?: Readonly<Record<string, string>>;
 };
 
+/** Against programs that hang; one that merely waits for a processor takes less. */
+const defaultTimeoutMs = 60_000;
+
 /** Runs a program to its end; a status other than 0 throws with its stderr unless `anyStatus`. */
 export function run(
   command: string,
@@ -27,7 +30,7 @@ export function run(
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       env: { ...process.env, ...options.env },
-      timeout: options.timeoutMs ?? 20_000,
+      timeout: options.timeoutMs ?? defaultTimeoutMs,
       killSignal: 'SIGKILL',
     });
     const stdout: Uint8Array[] = [];
@@ -64,6 +67,7 @@ export class Running {
   readonly #child: ChildProcess;
   readonly #ended: Promise<number>;
   readonly #logFile: string;
+  #isBuried = false;
 
   constructor(argv: readonly string[], logFile: string, options: SpawnOptions = {}) {
     const [command, ...args] = argv;
@@ -105,9 +109,9 @@ export class Running {
     this.#child.unref();
   }
 
-  /** To the whole process group; a group that is gone is no error. */
+  /** To the whole process group; a group that is gone is no error. One that was killed gets no more: its number may be another's by then. */
   signal(signal: NodeJS.Signals): void {
-    if (this.pid <= 0) return;
+    if (this.pid <= 0 || this.#isBuried) return;
     try {
       process.kill(-this.pid, signal);
     } catch (error) {
@@ -126,18 +130,25 @@ export class Running {
   }
 
   /** Asks the leader to end (SIGTERM), and kills the group when it has not within the bound. */
-  async stop(graceMs = 5_000): Promise<number> {
+  async stop(graceMs = 20_000): Promise<number> {
     this.thaw();
     if (this.isRunning) this.#child.kill('SIGTERM');
     const timer = setTimeout(() => this.signal('SIGKILL'), graceMs);
     const status = await this.#ended;
     clearTimeout(timer);
-    this.signal('SIGKILL');
+    this.#bury();
     return status;
   }
 
   async kill(): Promise<void> {
     this.signal('SIGKILL');
     await this.#ended;
+    this.#bury();
+  }
+
+  /** Its children may have outlived it, and have as long as the group has its number. */
+  #bury(): void {
+    this.signal('SIGKILL');
+    this.#isBuried = true;
   }
 }

@@ -28,7 +28,7 @@ export interface Wait {
   readonly timeoutMs?: number;
 }
 
-const DEFAULT_TIMEOUT_MS = 5000;
+const DEFAULT_TIMEOUT_MS = 20_000;
 const HEADER = 19;
 
 export class NeighbourConnection {

@@ -22,7 +22,7 @@ export interface SubjectOptions {
   readonly restarting?: boolean;
 }
 
-const DEFAULT_TIMEOUT_MS = 5000;
+const DEFAULT_TIMEOUT_MS = 20_000;
 
 /** no wait between attempts that a test would notice */
 export const SHORT_TIMERS: PeerTimers = {

@@ -39,7 +39,7 @@ function addressOf(server: Server): { readonly address: string; readonly port: n
 }
 
 describe('a client', function () {
-  this.timeout(30_000);
+  this.timeout(120_000);
   const sockets: Socket[] = [];
   const server = createServer((_, answer) => answer.setHeader('X-Node', 'm1').end('hello\n'));
   server.on('connection', (socket) => sockets.push(socket));

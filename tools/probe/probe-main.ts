@@ -18,11 +18,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { nowMs } from './monotonic.ts';
 
-/** Below the second after which the kernel sends a lost SYN again: a probe never counts as answered late. */
-const timeoutMs = 950;
-
 const [how = '', address = '', port = '', everyMs = '', count = '', output = ''] =
   process.argv.slice(2);
+/**
+ * Below the second after which the kernel sends a lost SYN again: a probe never counts as answered late. Nobody sends a datagram again, so its
+ * answer may take as long as a busy machine needs.
+ */
+const timeoutMs = how === 'udp' ? 10_000 : 950;
+/** A timer that is later than this was not held up by other probes. */
+const asleepMs = 100;
 const ca = how.startsWith('https:') ? readFileSync(how.slice('https:'.length), 'utf8') : undefined;
 const log = openSync(output, 'w');
 let lines: string[] = [];
@@ -52,7 +56,12 @@ function begin(end: () => void, late = () => '!timeout'): Finish {
     lines.push(`${sentMs.toFixed(3)} ${(nowMs() - sentMs).toFixed(3)} ${outcome}\n`);
     end();
   };
-  const timer = setTimeout(() => finish(late()), timeoutMs);
+  let timer = setTimeout(() => {
+    const lateMs = nowMs() - sentMs - timeoutMs;
+    if (lateMs < asleepMs) return finish(late());
+    // this process got no processor: what came meanwhile, or could not leave, has as much time again
+    timer = setTimeout(() => finish(late()), Math.min(lateMs, timeoutMs));
+  }, timeoutMs);
   return finish;
 }
 
@@ -64,6 +73,8 @@ datagrams.on('message', (bytes) => {
   waiting.get(number)?.(who);
 });
 datagrams.on('error', () => undefined);
+// answers are not to be lost here, while this process waits for a processor
+datagrams.on('listening', () => datagrams.setRecvBufferSize(4_000_000));
 
 function probeByDatagram(): void {
   sequence += 1;

@@ -27,7 +27,7 @@ async function complaint(args: readonly string[], input = ''): Promise<string> {
 }
 
 describe('herald announce, used wrongly', function () {
-  this.timeout(30_000);
+  this.timeout(120_000);
   let folder = '';
   const file = (name: string, content: string | Uint8Array) => {
     const path = join(folder, name);

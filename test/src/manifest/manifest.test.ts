@@ -344,7 +344,7 @@ describe('herald manifest systemd', () => {
       process.stderr.write('SKIPPED: systemd-analyze is missing; run `make setup`.\n');
       this.skip();
     }
-    this.timeout(20_000);
+    this.timeout(90_000);
     const place = mkdtempSync(join(tmpdir(), 'herald-unit-'));
     try {
       const exec = join(import.meta.dirname, '../../../src/cli/herald');

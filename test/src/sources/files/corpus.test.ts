@@ -90,7 +90,8 @@ describe('corpus of documents', () => {
           ok: false,
           sentence: 'its anchors and aliases (& and *) stand for too much; write it out',
         });
-        expect(performance.now() - started).to.be.below(1000);
+        // written out they would be a billion parts
+        expect(performance.now() - started).to.be.below(10_000);
       });
     }
 

@@ -42,6 +42,12 @@ const hurried: Clock = {
   startTimer: (ms, callback) => nodeClock.startTimer(ms > 100 ? ms / 20 : ms, callback),
 };
 
+/** The real clock, and no sweep while a test runs: what is seen is seen by a notice. */
+const withoutSweeps: Clock = {
+  ...nodeClock,
+  startTimer: (ms, callback) => nodeClock.startTimer(ms > 100 ? ms * 1000 : ms, callback),
+};
+
 class Watched {
   readonly directory: string;
   readonly told: Documents[] = [];
@@ -68,7 +74,7 @@ class Watched {
   }
 
   async until(what: string, accept: (documents: Documents) => boolean): Promise<Documents> {
-    return await untilValue(what, () => this.now, accept, { timeoutMs: 4000, everyMs: 5 });
+    return await untilValue(what, () => this.now, accept, { timeoutMs: 20_000, everyMs: 5 });
   }
 }
 
@@ -308,18 +314,15 @@ describe('FilesSource', () => {
     version('..v1', claim('192.0.2.1'));
     symlinkSync('..v1', join(directory, '..data'));
     symlinkSync('..data/a.yaml', join(directory, 'a.yaml'));
-    // with the real sweep of two seconds, so that only the notice can be this early
-    const watched = await start(directory, { clock: nodeClock });
+    const watched = await start(directory, { clock: withoutSweeps });
     expect(claimNames(watched.now)).to.deep.equal(['192.0.2.1']);
     version('..v2', claim('192.0.2.2'));
     symlinkSync('..v2', join(directory, '..data_tmp'));
     renameSync(join(directory, '..data_tmp'), join(directory, '..data'));
-    const startMs = performance.now();
     await watched.until(
       'the swap is seen',
       (documents) => claimNames(documents)[0] === '192.0.2.2',
     );
-    expect(performance.now() - startMs).to.be.below(1000);
   });
 
   it('sees a change behind a link to a file elsewhere, by its sweep', async () => {
@@ -441,12 +444,12 @@ describe('FilesSource', () => {
       ({ claims }) => claims[5000]?.object.name === '10.200.0.1',
     );
     expect(after.claims.filter(({ object }) => !before.has(object))).to.have.length(1);
-  }).timeout(20_000);
+  }).timeout(60_000);
 
   it('gives the event loop its turn while it parses many', async () => {
     const texts = Array.from({ length: 10_000 }, (_, i) => claim(`10.${i >> 8}.${i & 255}.1`));
     writeFileSync(join(directory, 'a.yaml'), texts.join('---\n'));
-    const startedMs = performance.now();
+    const started = process.threadCpuUsage();
     let turns = 0;
     const ticking = setInterval(() => {
       turns += 1;
@@ -454,9 +457,10 @@ describe('FilesSource', () => {
     const watched = await start();
     clearInterval(ticking);
     expect(watched.now.claims).to.have.length(10_000);
-    // every 10 ms it means to; a busy machine may need longer
-    expect(turns).to.be.above((performance.now() - startedMs) / 50);
-  }).timeout(20_000);
+    // every 10 ms it means to; time in which others have the processors gives nobody a turn
+    const { user, system } = process.threadCpuUsage(started);
+    expect(turns).to.be.above((user + system) / 1000 / 50);
+  }).timeout(60_000);
 
   it('refuses one document that is too large, and takes those beside it', async () => {
     const large = `${HEAD}kind: IPClaim\nmetadata: {name: 192.0.2.9}\nspec: {node: ${'x'.repeat(5e6)}}\n`;
