@@ -9,7 +9,13 @@ import { IP_CLAIMS, inNamespace, SERVICES } from '../../src/sources/kube/resourc
 import { nowMs } from '../../tools/probe/monotonic.ts';
 import { passes, untilValue } from '../support/poll.ts';
 import { EXCLUSIVE_POOL, poolBody } from './support/agent-documents.ts';
-import { agentKubeconfig, startAgent, untilIpNode } from './support/agent-run.ts';
+import {
+  type AgentRun,
+  agentKubeconfig,
+  leaseRenewedMs,
+  startAgent,
+  untilIpNode,
+} from './support/agent-run.ts';
 import { at, type Cluster } from './support/cluster.ts';
 import { absentAt, equalAt, FullRun, PATIENT } from './support/full-run.ts';
 import { loopbackPeer } from './support/loopback.ts';
@@ -18,10 +24,12 @@ import { skipWithoutCluster } from './support/require-cluster.ts';
 
 const ALL = ['a', 'b', 'c'];
 const BOTH = { ipFamilies: ['IPv4', 'IPv6'], ipFamilyPolicy: 'RequireDualStack' };
-/** DESIGN 4: the holder steps down 12 s after its last renewal, and is given up 15 s after the last that the controller has seen */
+/** DESIGN 4: the holder steps down 12 s after its last renewal had begun, and is given up 15 s after the last that the controller has seen */
 const FENCE_MS = 12_000;
 const REASSIGN_MS = 15_000;
 const RENEW_MS = 5500;
+/** two clocks are read one after the other */
+const READING_MS = 100;
 const LATER = { timeoutMs: 90_000 };
 
 describe('a holder of exclusive addresses that loses the API, with real controllers', function () {
@@ -29,6 +37,7 @@ describe('a holder of exclusive addresses that loses the API, with real controll
   let world: FullRun;
   let cluster: Cluster;
   let proxy: FailingProxy;
+  let a: AgentRun;
   let namespace = '';
 
   before(async function () {
@@ -77,7 +86,8 @@ describe('a holder of exclusive addresses that loses the API, with real controll
 
   async function holdByA(): Promise<readonly string[]> {
     const kubeconfig = proxy.kubeconfig(await agentKubeconfig(cluster, 'a'));
-    world.agents.set('a', await startAgent({ cluster, node: 'a', kubeconfig }));
+    a = await startAgent({ cluster, node: 'a', kubeconfig });
+    world.agents.set('a', a);
     await cluster.setEndpoints({ namespace, name: 'web' }, 1, 'IPv4');
     await cluster.setEndpoints({ namespace, name: 'web' }, 1, 'IPv6');
     await cluster.addService({ namespace, name: 'web', spec: BOTH });
@@ -112,17 +122,18 @@ describe('a holder of exclusive addresses that loses the API, with real controll
     await shows(addresses, 'a holds it still', (found) => found === 'a1');
 
     const sampler = world.sample();
-    const cutMs = nowMs();
     await proxy.refuse();
+    const renewedMs = await leaseRenewedMs(a);
     const downMs = await shows(addresses, 'a has stepped down', (found) => found.includes('a4'));
-    expect(downMs - cutMs, 'ms until it stepped down').to.be.within(
-      FENCE_MS - RENEW_MS - 500,
-      FENCE_MS + 3000,
+    // how late it may be is for the samples to say: before anybody else has it; this is for one that forgets
+    expect(downMs - renewedMs, 'ms until it stepped down').to.be.within(
+      FENCE_MS - READING_MS,
+      REASSIGN_MS + 5000,
     );
     const movedMs = await shows(addresses, 'another holds it, a cannot know', (found) =>
       /^a4 [bc]1$/.test(found),
     );
-    expect(movedMs - cutMs, 'ms until it was given up').to.be.above(REASSIGN_MS - RENEW_MS - 500);
+    expect(movedMs - renewedMs, 'ms until it was given up').to.be.above(REASSIGN_MS - READING_MS);
     // a while of that state: nothing but the API can change it
     await passes(5000);
     await shows(addresses, 'both are there', (found) => /^a4 [bc]1$/.test(found));

@@ -9,7 +9,13 @@ import { IP_CLAIMS, LEASES } from '../../src/sources/kube/resources.ts';
 import { nowMs } from '../../tools/probe/monotonic.ts';
 import { done, notYet, until, untilValue } from '../support/poll.ts';
 import { EXCLUSIVE_POOL, exclusiveClaim, poolBody } from './support/agent-documents.ts';
-import { type AgentRun, agentKubeconfig, startAgent, untilIpNode } from './support/agent-run.ts';
+import {
+  type AgentRun,
+  agentKubeconfig,
+  leaseRenewedMs,
+  startAgent,
+  untilIpNode,
+} from './support/agent-run.ts';
 import { type BirdRouter, startBird } from './support/bird.ts';
 import { type Cluster, startCluster } from './support/cluster.ts';
 import { loopbackPeer, nodeSource } from './support/loopback.ts';
@@ -22,6 +28,10 @@ const PREFIX = `${VIP}/32`;
 const NODES = ['a', 'b'];
 /** the controller's patience, DESIGN 4 */
 const REASSIGN_MS = 15_000;
+/** the agent's, from the beginning of its last good renewal */
+const FENCE_MS = 12_000;
+/** two clocks are read one after the other */
+const READING_MS = 100;
 
 /** What BIRD had at one moment: node and length of its AS path. */
 interface Sample {
@@ -154,26 +164,25 @@ describe('the fence of an exclusive holder, on a real API server and BIRD', func
 
   it('cut off from the API it steps down after 12 s, the other takes over, and it leaves when it hears of it: never two equal, never none', async () => {
     const sampler = new Sampler(bird);
-    // from here on nothing of a gets through; the last renewal began before
+    // right behind a renewal, so that the test as the controller is as quick as one may be
     const version = await leaseVersion();
     await untilValue('a renewal', leaseVersion, (now) => now !== version, { everyMs: 10 });
-    const renewedMs = nowMs();
-    // a has the answer too
-    await untilValue(
-      'half a second',
-      () => nowMs() - renewedMs,
-      (passed) => passed > 500,
-    );
     await proxy.refuse();
     const silent = untilSilent();
-    const steppedMs = await bird.moment(
+    // from here on nothing of a gets through, so this stays its last one
+    const renewedMs = await leaseRenewedMs(a);
+    const stepsDown = bird.moment(
       'a has stepped down',
       async () => (await lengthOf('a')) === 4,
-      30_000,
+      60_000,
     );
-    expect(steppedMs - renewedMs, 'ms after the last renewal').to.be.within(10_000, 14_500);
-    await silent;
-    await place('b', { a: '1', b: '0' });
+    // the controller does not ask whether a has: the samples say whether it was in time
+    const takesOver = silent.then(() => place('b', { a: '1', b: '0' }));
+    const [steppedMs] = await Promise.all([stepsDown, takesOver]);
+    expect(steppedMs - renewedMs, 'ms after the last renewal').to.be.within(
+      FENCE_MS - READING_MS,
+      REASSIGN_MS + 5000,
+    );
     await untilValue(
       'b has it',
       () => lengthOf('b'),
@@ -201,6 +210,13 @@ describe('the fence of an exclusive holder, on a real API server and BIRD', func
   });
 
   it('the API back in time: it stays where it is; back later: it comes up again only after it has seen its claim', async () => {
+    // behind a renewal that a knows of: at any other moment less than half of its time might be left
+    await untilValue(
+      'a has just renewed its Lease',
+      async () => nowMs() - (await leaseRenewedMs(a)),
+      (ageMs) => ageMs < 1000,
+      { everyMs: 20 },
+    );
     await proxy.refuse();
     const cutMs = nowMs();
     await untilValue(
@@ -229,8 +245,8 @@ describe('the fence of an exclusive holder, on a real API server and BIRD', func
         timeoutMs: 30_000,
       },
     );
-    await proxy.accept();
     const acceptedMs = nowMs();
+    await proxy.accept();
     await untilValue(
       'it comes up again',
       () => lengthOf('a'),
@@ -264,8 +280,8 @@ describe('the fence of an exclusive holder, on a real API server and BIRD', func
     );
     // its router has given it up by hold time long before
     expect(await lengthOf('a')).to.equal(undefined);
-    a.thaw();
     const thawedMs = nowMs();
+    a.thaw();
     await a.logged(
       'a session again',
       ({ event, time }) => {
@@ -281,9 +297,14 @@ describe('the fence of an exclusive holder, on a real API server and BIRD', func
       () => nowMs() - upMs,
       (passed) => passed > 5000,
     );
+    // one step down it may have been there for a moment
+    await untilValue(
+      'a has left',
+      () => lengthOf('a'),
+      (length) => length === undefined,
+    );
     const samples = await sampler.stop();
     expect(equalPaths(samples), 'two paths of equal preference').to.equal(undefined);
-    expect(await lengthOf('a')).to.equal(undefined);
     expect(await lengthOf('b')).to.equal(1);
   });
 
@@ -297,8 +318,13 @@ describe('the fence of an exclusive holder, on a real API server and BIRD', func
     await untilIpNode({ cluster, node: 'a' }, 'level 1', ({ status }) =>
       (status.levels ?? []).some(({ address, level }) => address === VIP && level === 1),
     );
-    expect(nowMs() - movedMs).to.be.below(5000);
-    expect(await lengthOf('a')).to.equal(4);
+    // what may wait is told after 45 s and more
+    expect(nowMs() - movedMs).to.be.below(20_000);
+    await untilValue(
+      'the router has it too',
+      () => lengthOf('a'),
+      (length) => length === 4,
+    );
     await place('b', { b: '0' });
     await untilIpNode({ cluster, node: 'b' }, 'level 0', ({ status }) =>
       (status.levels ?? []).some(({ address, level }) => address === VIP && level === 0),

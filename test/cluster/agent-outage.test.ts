@@ -2,6 +2,7 @@
 
 import { expect } from 'chai';
 import { IP_CLAIMS } from '../../src/sources/kube/resources.ts';
+import { untilValue } from '../support/poll.ts';
 import {
   type AgentRun,
   BOOT_ID,
@@ -12,6 +13,7 @@ import {
   peer,
   pool,
   startAgent,
+  untilGate,
   untilNoRoute,
   untilRoute,
   VIP,
@@ -66,7 +68,12 @@ describe('the agent of a cluster without its API', function () {
     await cluster.api.delete(IP_CLAIMS, other);
     await untilNoRoute(bird, `${other}/32`);
     expect(await has(bird, `${VIP}/32`)).to.equal(true);
-    expect((await agent.status()).stale).to.equal(undefined);
+    await untilValue(
+      'it goes by the API again',
+      async () => (await agent?.status())?.stale?.sentence ?? '',
+      (sentence) => sentence === '',
+      PATIENT,
+    );
   });
 
   it('lets go of them when it has been away for too long', async () => {
@@ -81,8 +88,10 @@ describe('the agent of a cluster without its API', function () {
     await server?.stop();
     await agent.run.kill();
     agent = startAgent(cluster, options);
-    await untilNoRoute(bird, `${VIP}/32`);
     await agent.run.logged('the saved View', ({ event }) => event === 'agent.stale', PATIENT);
+    // without a route it is before it has started, too
+    await untilGate(agent, VIP, (sentence) => sentence.includes('that is too long ago'));
+    await untilNoRoute(bird, `${VIP}/32`);
     await server?.start();
     await untilRoute(bird, `${VIP}/32`);
   });

@@ -141,12 +141,20 @@ describe('the password of a router, in a Secret', function () {
   });
 
   it('stands in no log, no status, no event and no saved View', async () => {
+    const machine = join(cluster.folder, 'machine-n1');
+    // a file that is written anew may be gone between the look and the reading
+    const files = await untilValue(
+      'the files of the machine',
+      () =>
+        readdirSync(machine, { withFileTypes: true })
+          .filter((entry) => entry.isFile())
+          .map(({ name }) => readFileSync(join(machine, name), 'utf8')),
+      (texts) => texts.length > 0,
+    );
     const read = [
       agent?.log() ?? '',
       controller?.log() ?? '',
-      ...readdirSync(join(cluster.folder, 'machine-n1'), { withFileTypes: true })
-        .filter((entry) => entry.isFile())
-        .map(({ name }) => readFileSync(join(cluster.folder, 'machine-n1', name), 'utf8')),
+      ...files,
       await (await fetch(`${agent?.url}/metrics`)).text(),
     ];
     expect(read.length, 'the saved View among them').to.be.above(3);

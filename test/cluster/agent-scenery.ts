@@ -19,8 +19,8 @@ export const NODE = 'n1';
 export const VIP = '198.51.100.7';
 export const BOOT_ID = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 
-/** other programs may have the machine too */
-export const PATIENT: PollOptions = { timeoutMs: 45_000 };
+/** other programs may have the machine too: an agent alone may take 20 s to start */
+export const PATIENT: PollOptions = { timeoutMs: 90_000 };
 
 export interface AgentRun {
   readonly run: HeraldRun;

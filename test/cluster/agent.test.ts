@@ -28,12 +28,13 @@ import { type Cluster, startCluster } from './support/cluster.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
 
 const GSHUT = '65535:0';
-const WAIT = { drain: { waitSeconds: 3 } };
+/** long enough to be seen by a test that had to wait for a processor */
+const WAIT = { drain: { waitSeconds: 6 } };
 /** whoever drained would be seen for longer than a test waits */
 const NO_DRAIN = { drain: { waitSeconds: 600 } };
 
 describe('the agent of a cluster', function () {
-  this.timeout(180_000);
+  this.timeout(300_000);
   let cluster: Cluster;
   let bird: BirdRouter;
   let agent: AgentRun | undefined;

@@ -2,6 +2,7 @@
 
 import { expect } from 'chai';
 import { ANNOTATION } from '../../src/model/names.ts';
+import { untilValue } from '../support/poll.ts';
 import { type Allocator, Bench, startAllocator } from './support/allocation.ts';
 import { at, type Cluster, startCluster } from './support/cluster.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
@@ -32,8 +33,11 @@ describe('a cluster that denies external IPs', () => {
     await bench.service('web', { spec, annotations: { [ANNOTATION.externalIp]: 'auto' } });
     const message = await bench.says('web', 'WriteRefused');
     expect(message).to.match(/external IPs is denied by admission control$/);
-    const told = allocator.run.events.filter(({ reason }) => reason === 'WriteRefused');
-    expect(told.map(({ message: text }) => text)).to.deep.equal([message]);
+    const { events } = allocator.run;
+    const told = () =>
+      events.filter(({ reason }) => reason === 'WriteRefused').map(({ message: text }) => text);
+    // told when its own write is answered, which may be a moment after others see it
+    await untilValue('an event', told, (texts) => texts.length > 0);
     const { resourceVersion } = (await bench.get('web')).metadata;
     // another Service is served meanwhile, and nothing more is written to this one
     await bench.service('other');
@@ -41,5 +45,6 @@ describe('a cluster that denies external IPs', () => {
     const web = await bench.get('web');
     expect(web.metadata.resourceVersion).to.equal(resourceVersion);
     expect(at(web, 'spec', 'externalIPs')).to.equal(undefined);
+    expect(told()).to.deep.equal([message]);
   });
 });

@@ -123,7 +123,9 @@ describe('what people ask a cluster', function () {
     await cluster.setEndpoints({ namespace: 'default', name: 'web' }, 1);
     await settled(['explain', 'default/web'], 'advertised by 2 of 2 nodes');
     await cluster.addService({ namespace: 'default', name: 'late' });
-    await settled(['status'], 'default/late');
+    // a Service and its pool are told of in writes of their own
+    await settled(['explain', 'default/late'], '0 are free; full for');
+    await settled(['status'], 'PoolExhausted');
   }
 
   async function settled(args: readonly string[], text: string): Promise<string> {

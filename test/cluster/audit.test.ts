@@ -27,6 +27,7 @@ import { grantsOf, grantText, isUse } from './support/grants.ts';
 import { loopbackPeer } from './support/loopback.ts';
 import { type FailingProxy, startProxy } from './support/proxy.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
+import { rolesInForce } from './support/roles-in-force.ts';
 
 const BASE = join(import.meta.dirname, '../../deploy/base');
 const ROLES = [
@@ -53,7 +54,7 @@ describe('the audit log of a full run', function () {
     cluster = world.cluster;
     proxy = await startProxy(cluster);
     namespace = await cluster.namespace();
-    await rolesInForce();
+    for (const { account } of ROLES) await rolesInForce(cluster, account);
     const since = cluster.auditMark();
     await wholeRun().catch((error: unknown) => {
       process.stderr.write(`${world.logs()}\n`);
@@ -66,18 +67,6 @@ describe('the audit log of a full run', function () {
     await proxy?.stop();
     await world?.stop();
   });
-
-  /** The server takes up new roles after a moment; what it refuses until then is no fault of ours. */
-  async function rolesInForce(): Promise<void> {
-    for (const { account } of ROLES) {
-      const api = cluster.apiAs(await cluster.serviceAccountKubeconfig(NAMESPACE, account));
-      await untilValue(
-        `${account} may list claims`,
-        () => api.list(IP_CLAIMS).catch(() => undefined),
-        (list) => list !== undefined,
-      );
-    }
-  }
 
   async function controller(name: string): Promise<void> {
     const own = await cluster.serviceAccountKubeconfig(NAMESPACE, 'herald-controller');

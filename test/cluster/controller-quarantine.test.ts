@@ -21,10 +21,10 @@ import { skipWithoutCluster } from './support/require-cluster.ts';
 const BASE = join(import.meta.dirname, '../../deploy/base');
 const VIP = '198.51.100.7';
 const NODES = ['a', 'b'];
-const PATIENT = { timeoutMs: 60_000 };
+const PATIENT = { timeoutMs: 120_000 };
 
 describe('the quarantine of an exclusive address', function () {
-  this.timeout(240_000);
+  this.timeout(480_000);
   let cluster: Cluster;
   let proxy: FailingProxy;
   let bird: BirdRouter;

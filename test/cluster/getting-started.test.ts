@@ -33,7 +33,8 @@ const BLOCKS: readonly Block[] = [...PAGE.matchAll(/^```sh run([^\n]*)\n([\s\S]*
 );
 
 describe('docs/getting-started.md', function () {
-  this.timeout(180_000);
+  // of a question that is asked again and again, the last time too
+  this.timeout(300_000);
   const home = mkdtempSync(join(tmpdir(), 'herald-newcomer-'));
   const env = {
     HOME: home,
@@ -95,7 +96,7 @@ describe('docs/getting-started.md', function () {
     for (const terminal of terminals) expect(terminal.isRunning, terminal.log()).to.equal(true);
     if (block.how === 'background') return start(block.script);
     if (block.how === 'until') {
-      await until(`'${block.text}'`, async () => await ask(block), { timeoutMs: 60_000 });
+      await until(`'${block.text}'`, async () => await ask(block), { timeoutMs: 120_000 });
       return;
     }
     if (block.script.includes('make cluster-down')) await stopAll();

@@ -59,7 +59,7 @@ describe('agents on loopback', () => {
       const { folder, kubeconfig } = cluster;
       return startHerald(args, { name: `agent-${node}`, folder, kubeconfig });
     });
-    await receiver.waitFor('two sessions', () => receiver.established.length === 2);
+    await receiver.waitFor('two sessions', () => receiver.established.length === 2, 60_000);
     const sources = NODES.map((_, index) => nodeSource(index));
     expect(receiver.established).to.deep.equal(sources);
     const createdAt = nowMs();

@@ -29,7 +29,7 @@ describe('a cluster and namespaces', () => {
   it('shows the API inside, and hides it again', async () => {
     await cluster.addNode('n1');
     const kubectl = () =>
-      host.exec('kubectl', ['get', 'nodes', '-o', 'name', '--request-timeout=5s'], {
+      host.exec('kubectl', ['get', 'nodes', '-o', 'name', '--request-timeout=30s'], {
         env: { KUBECONFIG: cluster.kubeconfig },
         anyStatus: true,
       });

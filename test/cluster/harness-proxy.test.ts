@@ -8,7 +8,7 @@ import {
   type WatchEvent,
 } from '../../src/sources/kube/api.ts';
 import { IP_POOLS, NODES } from '../../src/sources/kube/resources.ts';
-import { done, notYet, until } from '../support/poll.ts';
+import { done, notYet, passes, until, untilValue } from '../support/poll.ts';
 import { matches, readRequest } from './support/api-request.ts';
 import { type Cluster, startCluster } from './support/cluster.ts';
 import { type FailingProxy, startProxy } from './support/proxy.ts';
@@ -116,10 +116,13 @@ describe('the failing proxy', () => {
       if (event.kind !== 'bookmark') events.push(`${event.kind} ${event.object.metadata.name}`);
     };
     const { signal } = ending;
-    const over = api.watch(IP_POOLS, { resourceVersion, signal, timeoutSeconds: 60, onEvent });
-    await until('the watch is open', () =>
-      proxy.openStreams.some(({ verb }) => verb === 'watch') ? done(true) : notYet('none'),
-    );
+    let isOpen = false;
+    const onOpen = () => {
+      isOpen = true;
+    };
+    const options = { resourceVersion, signal, timeoutSeconds: 60, onEvent, onOpen };
+    const over = api.watch(IP_POOLS, options);
+    await until('the watch is open', () => (isOpen ? done(true) : notYet('none')));
     return { events, over, end: () => ending.abort() };
   }
 
@@ -208,8 +211,16 @@ describe('the failing proxy', () => {
     const match = { resource: 'ippools', userAgent: 'through-proxy' };
     const rule = proxy.add({ match, fault: { kind: 'half-open' } });
     expect(rule.applied).to.equal(1);
-    const mute = await failure(api.list(IP_POOLS, { timeoutMs: 300 }));
-    expect(mute).to.be.instanceOf(ApiUnreachable);
+    const patience = new AbortController();
+    const mute = failure(api.list(IP_POOLS, { signal: patience.signal }));
+    await untilValue(
+      'the proxy has the request',
+      () => rule.applied,
+      (count) => count === 2,
+    );
+    await passes(300);
+    patience.abort();
+    expect(await mute).to.be.instanceOf(ApiUnreachable);
     expect(rule.applied).to.equal(2);
     await cluster.api.create(IP_POOLS, pool('after'));
     proxy.clear();
@@ -251,7 +262,8 @@ describe('the failing proxy', () => {
     const watch = await watching();
     proxy.cut();
     expect(await watch.over).to.include({ kind: 'failed' });
-    await api.list(IP_POOLS);
+    // a connection that was idle may not have heard of its end yet
+    await until('a new connection is taken', async () => done(await api.list(IP_POOLS)));
     await proxy.refuse();
     expect(await failure(api.list(IP_POOLS))).to.be.instanceOf(ApiUnreachable);
     await proxy.accept();

@@ -28,7 +28,7 @@ import { serviceAccountToken } from './support/service-account.ts';
 
 const CONFIG_MAPS: Resource = { group: '', version: 'v1', plural: 'configmaps' };
 const readFile = (path: string) => readFileSync(path, 'utf8');
-const soon = { timeoutMs: 20_000 };
+const soon = { timeoutMs: 60_000 };
 
 describe('the way to a real API server', () => {
   let cluster: Cluster;
@@ -72,7 +72,7 @@ describe('the way to a real API server', () => {
         (has) => has,
         soon,
       );
-    const sees = (event: string, timeoutMs = 20_000) =>
+    const sees = (event: string, timeoutMs = soon.timeoutMs) =>
       untilValue(
         `the informer sees: ${event}`,
         () => seen,
@@ -216,12 +216,13 @@ describe('the way to a real API server', () => {
       await synced();
       await untilValue(
         'it watches',
-        () => proxy.openStreams.length,
+        () => proxy.openStreams.filter(({ verb }) => verb === 'watch').length,
         (count) => count > 0,
       );
       proxy.add({ match: {}, fault: { kind: 'half-open' } });
       await cluster.api.create(maps, map('after'));
-      await sees('after there', 10_000);
+      // less than the 90 s after which it would take any watch for dead
+      await sees('after there', 45_000);
     } finally {
       await proxy.stop();
     }
@@ -325,13 +326,16 @@ describe('the way to a real API server', () => {
         'stays',
         'comes',
       ]);
-      const ours = cluster
-        .audit(mark)
-        .filter(
-          ({ uri, userAgent }) => userAgent === 'herald/test' && uri.includes(maps.namespace ?? ''),
-        );
+      const ours = () =>
+        cluster
+          .audit(mark)
+          .filter(
+            ({ uri, userAgent }) =>
+              userAgent === 'herald/test' && uri.includes(maps.namespace ?? ''),
+          )
+          .map(({ verb }) => verb);
       // the server says so in a status, or as an event of a watch that it had begun
-      expect(ours.map(({ verb }) => verb)).to.include('list');
+      await untilValue('the audit log has a list', ours, (verbs) => verbs.includes('list'));
     } finally {
       await proxy.stop();
     }

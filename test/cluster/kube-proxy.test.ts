@@ -63,7 +63,12 @@ describe('beside a real kube-proxy', function () {
     await world.reachedBy(address, (hops) => hops === BOTH);
     const settledMs = nowMs() + AFTER_MS;
     await passes(AFTER_MS);
-    const changes = routes.events(address);
+    // who looks on may get its turn later than the kernel changes
+    const changes = await untilValue(
+      `both ways of ${address} were seen to come`,
+      () => routes.events(address),
+      (events) => events.at(-1)?.gateways.join(' ') === BOTH,
+    );
     const first = changes.find(({ gateways }) => gateways.length > 0);
     if (first === undefined) throw new Error('the kernel has the route, but nobody saw it come');
     const { sent } = await probing.outage(first.atMs, settledMs);
@@ -117,7 +122,7 @@ describe('beside a real kube-proxy', function () {
         async () =>
           (await world.nodeHost(index).exec('sh', ['-c', `${ask.join(' ')} ${url}; true`])).stdout,
         (status) => status === '200',
-        { timeoutMs: 30_000 },
+        { timeoutMs: 60_000 },
       );
     }
     await passes(AFTER_MS);
@@ -146,7 +151,7 @@ describe('beside a real kube-proxy', function () {
       await on(index);
       await world.reachedBy(address, (hops) => hops === nodeAddress(index));
       const probing = await Prober.start(world.client, {
-        ...{ address, port: 80, everyMs: 50, seconds: 30 },
+        ...{ address, port: 80, everyMs: 50, seconds: 60 },
       });
       await untilValue(
         `p${index} answers`,

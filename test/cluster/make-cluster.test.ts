@@ -39,7 +39,8 @@ metadata: {name: 198.51.100.7}
 spec: {}
 `;
 
-describe('make cluster', () => {
+describe('make cluster', function () {
+  this.timeout(360_000);
   const runtime = mkdtempSync(join(tmpdir(), 'herald-make-cluster-'));
   const folder = join(runtime, `herald-cluster-${process.getuid?.()}`);
   const env = { XDG_RUNTIME_DIR: runtime };

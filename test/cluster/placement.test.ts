@@ -21,8 +21,12 @@ import { holderOf, levelsOf, PlacementWorld, QUICK } from './support/placement-w
 import { skipWithoutCluster } from './support/require-cluster.ts';
 
 const REAL_RENEW_MS = 5000;
+const PATIENT = { timeoutMs: 60_000 };
 
-describe('placement of exclusive claims', () => {
+type Recording = Awaited<ReturnType<PlacementWorld['record']>>;
+
+describe('placement of exclusive claims', function () {
+  this.timeout(420_000);
   let cluster: Cluster;
   let world: PlacementWorld;
 
@@ -76,7 +80,29 @@ describe('placement of exclusive claims', () => {
       `${names.join(' ')} live`,
       () => Promise.all(names.map(aliveOf)),
       (found) => found.every((each) => each.includes('"True"')),
-      { timeoutMs: 60_000 },
+      PATIENT,
+    );
+  }
+
+  /** until then it says that it lives, as before */
+  async function foundDead(name: string): Promise<void> {
+    await untilValue(
+      `${name} is found dead`,
+      () => aliveOf(name),
+      (found) => found.includes('"False"'),
+      PATIENT,
+    );
+  }
+
+  /** a watch may lag behind what a list shows */
+  async function hasSeenTheEnd({ states }: Recording): Promise<void> {
+    const ends = (await world.claims()).map(
+      (each) => [each.metadata.name, levelsOf(each)] as const,
+    );
+    await untilValue(
+      'the recording has come to the end, too',
+      () => ends.filter(([name, end]) => states.get(name)?.at(-1) !== end),
+      (missing) => missing.length === 0,
     );
   }
 
@@ -106,18 +132,17 @@ describe('placement of exclusive claims', () => {
       'all are on b',
       () => world.loads(),
       ({ b }) => b === 12,
-      { timeoutMs: 30_000 },
+      PATIENT,
     );
     await world.settled([12, 0, 0]);
+    await foundDead('a');
     const mark = cluster.auditMark();
     world.agent('a').isSilent = false;
     await untilValue(
       'a lives',
       () => aliveOf('a'),
       (found) => found.includes('"True"'),
-      {
-        timeoutMs: 20_000,
-      },
+      PATIENT,
     );
     expect(movesSince(mark)).to.deep.equal([]);
   });
@@ -136,9 +161,7 @@ describe('placement of exclusive claims', () => {
         `${lost} has none`,
         () => world.loads(),
         (loads) => loads[lost] === 0,
-        {
-          timeoutMs: 30_000,
-        },
+        PATIENT,
       );
       // the log of the server comes after its answer
       await untilValue(
@@ -147,14 +170,13 @@ describe('placement of exclusive claims', () => {
         (count) => count >= held,
       );
       expect(movesSince(mark).length, `writes for ${lost}`).to.equal(held);
+      await foundDead(lost);
       world.agent(lost).isSilent = false;
       await untilValue(
         `${lost} lives`,
         () => aliveOf(lost),
         (found) => found.includes('"True"'),
-        {
-          timeoutMs: 20_000,
-        },
+        PATIENT,
       );
     }
     for (const each of await world.claims()) {
@@ -203,9 +225,10 @@ describe('placement of exclusive claims', () => {
       'c has none',
       () => world.loads(),
       ({ c }) => c === 0,
-      { timeoutMs: 40_000 },
+      PATIENT,
     );
     await world.settled([17, 17, 0]);
+    await hasSeenTheEnd(recording);
     recording.stop();
     for (const name of late) expect(recording.states.get(name)?.join()).not.to.include('c=');
     for (const [name, holder] of before) {
@@ -223,14 +246,7 @@ describe('placement of exclusive claims', () => {
     const recording = await world.record();
     await world.agent('a').setDraining('by hand');
     await world.settled([0, 15, 15]);
-    const ends = new Map(
-      (await world.claims()).map((each) => [each.metadata.name, levelsOf(each)]),
-    );
-    await untilValue(
-      'the recording has come to the end, too',
-      () => [...ends].filter(([name, end]) => recording.states.get(name)?.at(-1) !== end),
-      (missing) => missing.length === 0,
-    );
+    await hasSeenTheEnd(recording);
     recording.stop();
     let moves = 0;
     for (const [name, states] of recording.states) {
@@ -254,7 +270,7 @@ describe('placement of exclusive claims', () => {
       'it is with c alone',
       () => recording.states.get(name) ?? [],
       (states) => states.at(-1) === 'c=0',
-      { timeoutMs: 60_000 },
+      PATIENT,
     );
     recording.stop();
     const placed = recording.states.get(name)?.filter((levels) => levels !== '');
@@ -274,9 +290,7 @@ describe('placement of exclusive claims', () => {
       'a is there again',
       () => aliveOf('a'),
       (found) => found.includes('"True"'),
-      {
-        timeoutMs: 30_000,
-      },
+      PATIENT,
     );
     await passes(QUICK.reassignMs + 2000);
     expect(movesSince(mark)).to.deep.equal([]);
@@ -295,7 +309,7 @@ describe('placement of exclusive claims', () => {
       'a has none',
       () => world.loads(),
       ({ a }) => a === 0,
-      { timeoutMs: 30_000 },
+      PATIENT,
     );
   });
 
@@ -330,9 +344,7 @@ describe('placement of exclusive claims', () => {
       'a lives',
       () => aliveOf('a'),
       (found) => found.includes('"True"'),
-      {
-        timeoutMs: 20_000,
-      },
+      PATIENT,
     );
     await apply([{ ...stale, reason: 'Other' }]);
     const ipNode = await cluster.api.get(IP_NODES, 'a');
@@ -357,7 +369,7 @@ describe('placement of exclusive claims', () => {
       'c lives',
       () => aliveOf('c'),
       (found) => found.includes('"True"'),
-      { timeoutMs: 60_000 },
+      PATIENT,
     );
     expect(await plain.stop()).to.equal(0);
     await world.settled([0, 3, 3]);
@@ -386,7 +398,7 @@ describe('placement of exclusive claims', () => {
       `another than ${lost} has it`,
       () => claimOf('web'),
       (now) => now !== undefined && holderOf(now) !== lost,
-      { timeoutMs: 30_000 },
+      PATIENT,
     );
     first();
     await world.control({ services: true });
@@ -395,7 +407,7 @@ describe('placement of exclusive claims', () => {
       'it is released',
       async () => (await cluster.api.get(IP_CLAIMS, web.metadata.name)).metadata.annotations ?? {},
       (annotations) => annotations[RELEASED_BY_ANNOTATION] !== undefined,
-      { timeoutMs: 30_000 },
+      PATIENT,
     );
     await cluster.api.delete(services, 'other');
     // who was released later, and was announced by living nodes only, is free by now
@@ -403,13 +415,11 @@ describe('placement of exclusive claims', () => {
       'the other is free',
       namesOf,
       (names) => !names.includes(other.metadata.name),
-      {
-        timeoutMs: 30_000,
-      },
+      PATIENT,
     );
     expect(await namesOf()).to.deep.equal([web.metadata.name]);
     world.agent(lost).isSilent = false;
-    await untilValue('it is free', namesOf, (names) => names.length === 0, { timeoutMs: 30_000 });
+    await untilValue('it is free', namesOf, (names) => names.length === 0, PATIENT);
   });
 
   it('does no harm as two at once, while nodes come and go (A20)', async () => {
@@ -420,23 +430,21 @@ describe('placement of exclusive claims', () => {
       'all are placed',
       () => world.loads(),
       ({ nobody = 0 }) => nobody === 0,
-      {
-        timeoutMs: 30_000,
-      },
+      PATIENT,
     );
     world.agent('b').isSilent = true;
     await untilValue(
       'b has none',
       () => world.loads(),
       ({ b }) => b === 0,
-      { timeoutMs: 40_000 },
+      PATIENT,
     );
     await world.agent('a').setDraining('by hand');
     await untilValue(
       'a has none',
       () => world.loads(),
       ({ a }) => a === 0,
-      { timeoutMs: 60_000 },
+      PATIENT,
     );
     await world.settled([0, 0, 60]);
   });

@@ -8,13 +8,14 @@ import { ANNOTATION, nodeLabel, POOL_LABEL } from '../../src/model/names.ts';
 import {
   EVENTS,
   IP_CLAIMS,
+  IP_POOLS,
   inNamespace,
   NODES,
   SERVICES,
 } from '../../src/sources/kube/resources.ts';
 import { untilValue } from '../support/poll.ts';
 import { poolBody } from './support/agent-documents.ts';
-import { at, type Cluster } from './support/cluster.ts';
+import { at, type Cluster, conditionOf } from './support/cluster.ts';
 import { FullRun, PATIENT } from './support/full-run.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
 
@@ -36,7 +37,7 @@ describe('Services in the table of a router', function () {
 
   beforeEach(async () => {
     namespace = await cluster.namespace();
-    await cluster.applyObjects(poolBody('any', ['198.51.100.0/24'], { allowExternalIPs: true }));
+    await setPool('198.51.100.0/24');
   });
 
   afterEach(async function () {
@@ -57,6 +58,21 @@ describe('Services in the table of a router', function () {
   async function unlead(): Promise<void> {
     await Promise.all([...world.controllers.values()].map((each) => each.stop()));
     world.controllers.clear();
+  }
+
+  /** Pools and Services come to the controller by different ways: a Service that is added at once may find the pool as it was before. */
+  async function setPool(addresses: string): Promise<void> {
+    await cluster.applyObjects(poolBody('any', [addresses], { allowExternalIPs: true }));
+    await untilValue(
+      'the controller has read the pool',
+      async () => {
+        const pool = await cluster.api.get(IP_POOLS, 'any');
+        const read = at(conditionOf(pool, 'Ready'), 'observedGeneration');
+        return { read, written: at(pool, 'metadata', 'generation') };
+      },
+      ({ read, written }) => read === written,
+      PATIENT,
+    );
   }
 
   /** with somebody behind it, so that it is announced */
@@ -132,8 +148,7 @@ describe('Services in the table of a router', function () {
   });
 
   it('gives an automatic external IP from its range, and takes it back with the Service (E5)', async () => {
-    const range = ['198.51.100.250-198.51.100.252'];
-    await cluster.applyObjects(poolBody('any', range, { allowExternalIPs: true }));
+    await setPool('198.51.100.250-198.51.100.252');
     await add('auto', { spec: PLAIN, annotations: { [ANNOTATION.externalIp]: 'auto' } });
     await routed(250);
     expect((await cluster.api.get(IP_CLAIMS, ip(250))).metadata.labels).to.include({

@@ -49,7 +49,7 @@ spec:
 `;
 
 describe('a take-over from another balancer', function () {
-  this.timeout(420_000);
+  this.timeout(600_000);
   let world: TrafficLab;
   const others = new Map<number, Running>();
 
@@ -126,7 +126,7 @@ protocol bgp { local ${nodeAddress(index)} as ${masterAsn}; neighbor ${gatewayOf
   it('keeps the address and loses no probe', async () => {
     const routes = await RouteWatch.start(world.router);
     const prober = await Prober.start(world.client, {
-      ...{ address: VIP, port: 80, everyMs: 10, seconds: 300 },
+      ...{ address: VIP, port: 80, everyMs: 10, seconds: 500 },
     });
     const ingress = watchIngress();
     const fromMs = nowMs();

@@ -39,7 +39,7 @@ class Owners {
 }
 
 describe('two controllers that both lead', function () {
-  this.timeout(300_000);
+  this.timeout(480_000);
   let world: FullRun;
   let cluster: Cluster;
   let bench: Bench;

@@ -6,6 +6,7 @@ import { NAMESPACE } from '../../../src/model/names.ts';
 import { isNotFound } from '../../../src/sources/kube/api.ts';
 import { convertIpNode } from '../../../src/sources/kube/convert-ip-node.ts';
 import { IP_NODES } from '../../../src/sources/kube/resources.ts';
+import { nowMs } from '../../../tools/probe/monotonic.ts';
 import { untilValue } from '../../support/poll.ts';
 import type { Cluster } from './cluster.ts';
 import { type HeraldRun, startHerald } from './herald-run.ts';
@@ -42,6 +43,18 @@ export async function startAgent(options: AgentRunOptions): Promise<AgentRun> {
   ];
   const run = startHerald(args, { name: `agent-${machine}`, folder: cluster.folder, kubeconfig });
   return Object.assign(run, { url: `http://127.0.0.1:${port}` });
+}
+
+/**
+ * When the last renewal of its Lease that it knows to be good had begun, by its own word: its fence counts from there. Never later than it was. Asked
+ * of an agent that is cut off from the API this is the last one, whatever was under way at the cut.
+ */
+export async function leaseRenewedMs({ url }: Pick<AgentRun, 'url'>): Promise<number> {
+  const askedMs = nowMs();
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  const age = /^herald_lease_age_seconds (\S+)$/m.exec(metrics)?.[1];
+  if (age === undefined) throw new Error('it has renewed no Lease');
+  return askedMs - Number(age) * 1000;
 }
 
 /** The status of a node's IPNode; undefined while there is none. */

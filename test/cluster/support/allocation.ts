@@ -118,15 +118,15 @@ export class Bench {
     );
   }
 
-  /** what each Service has in its status from now on, for a minute */
+  /** what each Service has in its status from now on, for ten minutes */
   async watchIngress(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
     const seen = new Map<string, Set<string>>();
     const services = inNamespace(SERVICES, this.namespace);
     const { resourceVersion } = await this.cluster.api.list(services);
     void this.cluster.api.watch(services, {
       resourceVersion,
-      signal: AbortSignal.timeout(60_000),
-      timeoutSeconds: 60,
+      signal: AbortSignal.timeout(600_000),
+      timeoutSeconds: 600,
       onEvent: (event) => {
         if (event.kind === 'bookmark') return;
         const { name } = event.object.metadata;

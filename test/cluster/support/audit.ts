@@ -31,20 +31,34 @@ export interface AuditEntry {
   readonly receivedAt: string;
 }
 
-/** How far each file was written at some moment. */
-export type AuditMark = readonly number[];
-
-export function auditMark(files: readonly string[]): AuditMark {
-  return files.map(sizeOf);
+/** A moment, and how far each file was written by then. */
+export interface AuditMark {
+  readonly atMs: number;
+  readonly sizes: readonly number[];
 }
 
-/** Entries behind the mark, file by file; a line that is still being written is left for the next time. */
-export function readAudit(files: readonly string[], mark: AuditMark = []): AuditEntry[] {
-  return files.flatMap((file, index) => {
-    const from = mark[index] ?? 0;
-    const lines = tail(file, from).split('\n').slice(0, -1);
-    return lines.map((line) => entryOf(parseJson(line)));
-  });
+export function auditMark(files: readonly string[]): AuditMark {
+  return { atMs: Date.now(), sizes: files.map(sizeOf) };
+}
+
+/**
+ * What came to the servers since the mark, file by file; a line that is still being written is left for the next time. A server may write its line after its
+ * answer: one behind the mark can be of a request from before it, and counts as such.
+ */
+export function readAudit(files: readonly string[], mark?: AuditMark): AuditEntry[] {
+  const entries = files.flatMap((file, index) =>
+    linesBehind(file, mark?.sizes[index] ?? 0).map((line) => entryOf(parseJson(line))),
+  );
+  if (mark === undefined) return entries;
+  return entries.filter(({ receivedAt }) => Date.parse(receivedAt) >= mark.atMs);
+}
+
+/** Whole lines; one that was half written when the mark was set is not behind it. */
+function linesBehind(file: string, size: number): string[] {
+  if (size === 0) return tail(file, 0).split('\n').slice(0, -1);
+  return tail(file, size - 1)
+    .split('\n')
+    .slice(1, -1);
 }
 
 function sizeOf(file: string): number {

@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { NAMESPACE } from '../../../src/model/names.ts';
 import { nowMs } from '../../../tools/probe/monotonic.ts';
 import { type PollOptions, untilValue } from '../../support/poll.ts';
+import { threadStates } from '../../support/process-group.ts';
 import { type AgentRun, startAgent } from './agent-run.ts';
 import { type BirdRouter, startBird } from './bird.ts';
 import { type Cluster, type ClusterOptions, startCluster } from './cluster.ts';
@@ -130,10 +131,13 @@ export class FullRun {
     await Promise.all(all.map((each) => each.kill()));
   }
 
-  /** What they said, where a test has failed. */
+  /** What they said, where a test has failed, and the state of their threads: T is frozen, none has ended. */
   logs(): string {
     const all = [...this.agents.values(), ...this.controllers.values()];
-    return all.map((each) => `--- ${each.name}\n${each.log().slice(-3000)}`).join('\n');
+    const states = ({ pid }: HeraldRun) => [...new Set(threadStates(pid))].join('') || 'none';
+    return all
+      .map((each) => `--- ${each.name} (threads: ${states(each)})\n${each.log().slice(-3000)}`)
+      .join('\n');
   }
 
   async stop(): Promise<void> {

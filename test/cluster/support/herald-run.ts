@@ -63,7 +63,7 @@ export class HeraldRun {
   }
 
   /** SIGTERM, and SIGKILL when it is not gone within the bound; its exit status. */
-  stop(graceMs = 15_000): Promise<number> {
+  stop(graceMs = 40_000): Promise<number> {
     return this.#running.stop(graceMs);
   }
 

@@ -138,7 +138,7 @@ export class PlacementWorld {
   }
 
   /** all claims have one label each, of the node that they name, at level 0, and these numbers of them */
-  settled(wanted: readonly number[], timeoutMs = 60_000): Promise<unknown> {
+  settled(wanted: readonly number[], timeoutMs = 120_000): Promise<unknown> {
     return until(
       `the nodes hold ${wanted.join()}`,
       async () => {

@@ -10,7 +10,7 @@ export type Fault =
       readonly reason: string;
       readonly retryAfterSeconds?: number;
     }
-  /** goes on to the server after this long */
+  /** goes on to the server after this long, unless the client has given up */
   | { readonly kind: 'stall'; readonly ms: number }
   /** the request IS done, its answer is cut off: the client sees a broken connection */
   | { readonly kind: 'drop-response' }

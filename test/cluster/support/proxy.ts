@@ -16,6 +16,7 @@ import { readKubeconfig } from './kubeconfig.ts';
 import { ActiveRule, type Fault, type Rule, statusBody } from './proxy-rules.ts';
 import { errorEvent, ProxyStream } from './proxy-stream.ts';
 import { freePorts } from './servers.ts';
+import { IDLE_MS } from './test-api.ts';
 
 /** What of a cluster a proxy needs; one in a process of its own has no more of it. */
 export interface ProxiedCluster extends Pick<Cluster, 'kubeconfig' | 'writeKubeconfig'> {
@@ -253,7 +254,8 @@ export class FailingProxy {
   #agent(key: string, keys: { readonly cert?: string; readonly key?: string }): Agent {
     const known = this.#agents.get(key);
     if (known !== undefined) return known;
-    const agent = new Agent({ keepAlive: true, ca: this.#cluster.pki.ca, ...keys });
+    const { ca } = this.#cluster.pki;
+    const agent = new Agent({ keepAlive: true, timeout: IDLE_MS, ca, ...keys });
     this.#agents.set(key, agent);
     return agent;
   }
@@ -292,12 +294,19 @@ async function before(fault: Fault, { client, answer }: Exchange): Promise<boole
     case 'half-open':
       return true;
     case 'stall':
-      await delay(fault.ms);
-      return false;
+      return await givesUp(answer, fault.ms);
     case 'drop-response':
     case 'slow':
       return false;
   }
+}
+
+/** Whether the client has gone before that time is over; then its request must not come to the server in the middle of some later test. */
+async function givesUp(answer: ServerResponse, withinMs: number): Promise<boolean> {
+  const gone = new AbortController();
+  answer.once('close', () => gone.abort());
+  const wait = delay(withinMs, false, { signal: gone.signal });
+  return await wait.catch(() => true);
 }
 
 async function readAll(source: IncomingMessage): Promise<Uint8Array> {

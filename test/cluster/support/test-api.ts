@@ -24,7 +24,10 @@ import {
 import type { Access } from '../../../tools/cluster/kubeconfig.ts';
 import { field, items, optionalText, text } from '../../interop/routers/json.ts';
 
-const TIMEOUT_MS = 60_000;
+/** The wait for a connection counts too, where hundreds are asked for at once. */
+const TIMEOUT_MS = 180_000;
+/** Shorter than the server's patience with idle connections: a request on one that it ends in that very moment would fail. */
+export const IDLE_MS = 30_000;
 const PATCH_TYPES: Readonly<Record<PatchKind, string>> = {
   merge: 'application/merge-patch+json',
   json: 'application/json-patch+json',
@@ -52,7 +55,7 @@ export class TestApi implements KubeApi {
     const keys =
       credentials.kind === 'certificate' ? { cert: credentials.cert, key: credentials.key } : {};
     this.#server = new URL(server);
-    this.#agent = new Agent({ keepAlive: true, maxSockets, ca, ...keys });
+    this.#agent = new Agent({ keepAlive: true, timeout: IDLE_MS, maxSockets, ca, ...keys });
     this.#headers = {
       'user-agent': userAgent,
       ...(credentials.kind === 'token' ? { authorization: `Bearer ${credentials.token}` } : {}),

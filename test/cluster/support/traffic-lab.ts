@@ -73,6 +73,7 @@ export class TrafficLab {
     await client.ip('route add default via 10.50.0.1');
     const nodes: Host[] = [];
     for (const index of INDEXES) nodes.push(await createNode(lab, router, index));
+    for (const [at, node] of nodes.entries()) await podServes(node, podAddress(at + 1));
     const documents = join(lab.folder, 'documents');
     writeDocuments(documents, { router: gatewayOf(1), address: vip });
     const neighbours = INDEXES.map(nodeAddress);
@@ -211,6 +212,17 @@ function peerOf(node: string, address: string): object {
       nodeSelector: { matchLabels: { 'kubernetes.io/hostname': node } },
     },
   };
+}
+
+/** A test that loses no probe must not begin before somebody answers. */
+async function podServes(node: Host, address: string): Promise<void> {
+  const ask = ['-s', '-o', '/dev/null', `http://${address}:${POD_PORT}/readyz`];
+  await untilValue(
+    `the pod ${address} answers`,
+    async () => (await node.exec('curl', ask, { anyStatus: true })).status,
+    (status) => status === 0,
+    { timeoutMs: 60_000 },
+  );
 }
 
 async function createNode(lab: Lab, router: Host, index: number): Promise<Host> {
