@@ -29,8 +29,8 @@ export type Inspection = { readonly messages: number; readonly complaints: reado
 
 export const ourAsn = 65_001;
 export const theirAsn = 65_002;
-/** What most sessions here agree on: the least that RFC 4271 §4.2 allows. */
-export const holdTimeSeconds = 3;
+/** What most sessions here agree on: longer than any process waits for a processor while ten cells share two. */
+const quietHoldSeconds = 30;
 
 const addresses = {
   direct: { ours: '10.0.0.1', theirs: '10.0.0.2' },
@@ -41,7 +41,7 @@ export const theirs6 = 'fd00::2';
 
 /** Routers are asked by starting a program each time; more often than this would only heat the machine. */
 const askEveryMs = 200;
-const patienceMs = 25_000;
+const patienceMs = 60_000;
 
 export class Cell {
   readonly kind: RouterKind;
@@ -125,7 +125,7 @@ export class Cell {
       localAsn: ourAsn,
       peerAsn: theirAsn,
       routerId: '10.0.0.1',
-      timers: { holdSeconds: holdTimeSeconds, connectRetrySeconds: 1 },
+      timers: { holdSeconds: quietHoldSeconds, connectRetrySeconds: 1 },
       routes: [],
       ...overrides,
     };
@@ -139,7 +139,7 @@ export class Cell {
       asn: ourAsn,
       families: ['ipv4', 'ipv6'],
       isPassive: true,
-      holdTimeSeconds,
+      holdTimeSeconds: quietHoldSeconds,
       ...overrides,
     };
   }
@@ -156,8 +156,10 @@ export class Cell {
   }
 
   async startSubject(options: SubjectStart = {}): Promise<Subject> {
-    const subject = await Subject.start(this.ours, options);
+    const subject = new Subject(this.ours);
+    // before it answers: one that never does is to be ended with the cell all the same
     this.#subjects.push(subject);
+    await subject.start(options);
     return subject;
   }
 

@@ -45,7 +45,7 @@ const inOrder = [
 ];
 
 describe('interop', function () {
-  this.timeout(480_000);
+  this.timeout(900_000);
   let outcomes = new Map<Task, Promise<Outcome>>();
   const results: Result[] = [];
 

@@ -42,7 +42,7 @@ describe('until', () => {
 });
 
 describe('a lab of namespaces', function () {
-  this.timeout(20_000);
+  this.timeout(120_000);
   let lab: Lab | undefined;
 
   before(function () {

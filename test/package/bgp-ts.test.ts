@@ -91,7 +91,7 @@ describe('bgp-ts, packed', () => {
     writeFileSync(join(project, 'example.ts'), (example ?? '').replaceAll('1790', String(port)));
     const { stdout } = await run(process.execPath, ['example.ts'], {
       cwd: project,
-      timeout: 20_000,
+      timeout: 90_000,
     });
     expect(stdout.split('\n').toSorted()).to.deep.equal((printed ?? '').split('\n').toSorted());
     expect(stdout).to.include('announced');

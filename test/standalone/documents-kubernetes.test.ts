@@ -3,6 +3,7 @@
  * of the corpus the verdict that files mode gives, and the same defaults, but for those whose first lines say `# files-only:` and why.
  */
 
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { createServer } from 'node:net';
@@ -39,9 +40,10 @@ class ApiServer {
   #ca = '';
 
   async start(program: string): Promise<void> {
-    const etcdUrl = `http://127.0.0.1:${await freePort()}`;
-    const peerUrl = `http://127.0.0.1:${await freePort()}`;
-    this.#port = await freePort();
+    const [etcdPort = 0, peerPort = 0, port = 0] = await freePorts(3);
+    const etcdUrl = `http://127.0.0.1:${etcdPort}`;
+    const peerUrl = `http://127.0.0.1:${peerPort}`;
+    this.#port = port;
     const data = join(this.#folder, 'etcd');
     mkdirSync(data, { mode: 0o700 });
     const urls = ['--listen-client-urls', etcdUrl, '--advertise-client-urls', etcdUrl];
@@ -67,7 +69,7 @@ class ApiServer {
       'token-auth-file': tokens,
     };
     this.#spawn([program, ...Object.entries(settings).map(([key, value]) => `--${key}=${value}`)]);
-    const options = { timeoutMs: 90_000, everyMs: 200 };
+    const options = { timeoutMs: 180_000, everyMs: 200 };
     await until('kube-apiserver is ready', async () => await this.#isReady(), options);
   }
 
@@ -103,14 +105,16 @@ class ApiServer {
   }
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const at = server.address();
-      const port = typeof at === 'object' && at !== null ? at.port : 0;
-      server.close(() => resolve(port));
-    });
+/** All are held until the last is found, so that no two are the same. */
+async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const ports = servers.map((server) => {
+    const at = server.address();
+    return typeof at === 'object' && at !== null ? at.port : 0;
   });
+  await Promise.all(servers.map((server) => once(server.close(), 'close')));
+  return ports;
 }
 
 function documents(folder: 'good' | 'bad') {

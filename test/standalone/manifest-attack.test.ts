@@ -49,7 +49,7 @@ function attackOn(kind: LoadedKind) {
 }
 
 describe('manifest router: a pod behind NAT and a neighbour range', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
 
   before(function () {
     skipWithoutLab(this, ['frr', 'bird']);
@@ -61,7 +61,7 @@ describe('manifest router: a pod behind NAT and a neighbour range', function () 
     it(`${kind}: without a password the pod injects a route`, async () => {
       const { lab } = await attack({}, '--insecure');
       try {
-        await lab.table('ipv4', [`${stolen}/32 10.0.0.11`], 30_000);
+        await lab.table('ipv4', [`${stolen}/32 10.0.0.11`]);
         expect(await lab.router.established()).to.deep.equal(['10.0.0.11']);
       } finally {
         await lab.lab.destroy();
@@ -73,11 +73,11 @@ describe('manifest router: a pod behind NAT and a neighbour range', function () 
       try {
         const dropped = () => unsignedDropped(lab.host);
         await untilValue('unsigned packets that the router drops', dropped, (count) => count > 1, {
-          timeoutMs: 30_000,
+          timeoutMs: 90_000,
         });
         expect(await lab.router.established()).to.deep.equal([]);
         lab.announce(node, 'node', ...lab.signed(key), '192.0.2.8');
-        await lab.table('ipv4', ['192.0.2.8/32 10.0.0.11'], 30_000);
+        await lab.table('ipv4', ['192.0.2.8/32 10.0.0.11']);
       } finally {
         await lab.lab.destroy();
       }
@@ -87,7 +87,7 @@ describe('manifest router: a pod behind NAT and a neighbour range', function () 
   it('frr: TTL security does not stop it, since FRR does not check it for a range', async () => {
     const { lab } = await attackOn('frr')({ ttlSecurity: true }, '--insecure');
     try {
-      await lab.table('ipv4', [`${stolen}/32 10.0.0.11`], 30_000);
+      await lab.table('ipv4', [`${stolen}/32 10.0.0.11`]);
     } finally {
       await lab.lab.destroy();
     }

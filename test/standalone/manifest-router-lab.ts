@@ -114,7 +114,7 @@ export class RouterLab {
   }
 
   /** The table as sorted `prefix nextHop` lines, once it is as it should be, or as it was last. */
-  async table(family: Family, expected: readonly string[], timeoutMs = 45_000): Promise<string[]> {
+  async table(family: Family, expected: readonly string[], timeoutMs = 90_000): Promise<string[]> {
     const read = async () =>
       (await this.router.paths(family)).map((path) => `${path.prefix} ${path.nextHop}`).toSorted();
     const wanted = expected.toSorted().join();

@@ -125,7 +125,8 @@ describe('collision of two connections (RFC 4271 §6.8)', () => {
       const ours = await port.accept();
       await ours.establish(fields, 1);
       // a session younger than a keepalive interval may be a dial that crossed ours
-      await ours.expectKeepalive({ timeoutMs: 3000 });
+      ours.keepAlive(500);
+      await ours.expectKeepalive();
       const theirs = await dialSpeaker(listenPort);
       await theirs.establish(fields, 1);
       await ours.until('the old connection ends', () => ours.ending !== 'open');

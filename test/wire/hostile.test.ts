@@ -8,13 +8,19 @@ import { dialSpeaker, NeighbourPort } from '../support/scripted-neighbour.ts';
 import { routes, Subject, settings, withSession } from '../support/speaker-under-test.ts';
 import { join, routeRefresh, Type, toHex } from '../support/wire-bytes.ts';
 
-/** the longest time that the event loop was not ours while `work` ran */
+/**
+ * The longest time that the event loop was not ours while `work` ran. Time in which the process had no processor is not counted: then
+ * it is the machine that is busy.
+ */
 async function longestStall(work: () => Promise<void>): Promise<number> {
+  const read = () => ({ wallMs: performance.now(), usedMs: processorMs() });
   let longest = 0;
-  let last = performance.now();
+  let last = read();
   const timer = setInterval(() => {
-    const now = performance.now();
-    longest = Math.max(longest, now - last);
+    const now = read();
+    // threads of the engine work beside the event loop, so more than the wall clock may have been used
+    const stall = Math.min(now.wallMs - last.wallMs, now.usedMs - last.usedMs);
+    longest = Math.max(longest, stall);
     last = now;
   }, 5);
   try {
@@ -25,8 +31,13 @@ async function longestStall(work: () => Promise<void>): Promise<number> {
   return longest;
 }
 
+function processorMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
 describe('a neighbour that means harm', function () {
-  this.timeout(30_000);
+  this.timeout(120_000);
 
   it('asks for all routes 2,800 times at once: gets them, and the event loop stays free', () => {
     const table = Array.from(

@@ -20,9 +20,12 @@ import {
 } from '../support/speaker-under-test.ts';
 import { KEEPALIVE, open, Type, toHex } from '../support/wire-bytes.ts';
 
-/** a port on which nobody listens */
+/** On an address of its own, a port that is free stays free: all else in this process is on 127.0.0.1. */
+const APART = '127.0.0.66';
+
+/** a port of that address on which nobody listens */
 async function freePort(): Promise<number> {
-  const port = await NeighbourPort.listen();
+  const port = await NeighbourPort.listen({ host: APART });
   const number = port.port;
   await port.close();
   return number;
@@ -45,11 +48,12 @@ async function appearsLate(): Promise<void> {
   const number = await freePort();
   const subject = new Subject();
   await withSubject(subject, async () => {
-    subject.apply({ settings: settings(number), routes: routes('10.1.0.0/16') });
+    const peer = settings(number, { address: address(APART) });
+    subject.apply({ settings: peer, routes: routes('10.1.0.0/16') });
     const { reason } = await subject.until('down', () => subject.of('down').length >= 3);
     expect(reason.kind).to.equal('disconnected');
     expect(subject.status().lastError).to.match(/refused/i);
-    const port = await NeighbourPort.listen({ port: number });
+    const port = await NeighbourPort.listen({ host: APART, port: number });
     const neighbour = await port.accept();
     await neighbour.establish();
     expect(subject.status().lastError).to.equal(undefined);
@@ -119,19 +123,19 @@ async function delayOpen(): Promise<void> {
   await withPair({ peer: { timers } }, async ({ port }) => {
     const neighbour = await port.accept();
     const { afterMs } = await neighbour.expectMessage(Type.open);
-    expect(afterMs).to.be.within(700, 2000);
+    expect(afterMs).to.be.within(700, 15_000);
     neighbour.send(open(), KEEPALIVE);
     await neighbour.expectKeepalive();
   });
 }
 
 async function delayOpenCutShort(): Promise<void> {
-  const timers = { delayOpenSeconds: 4 };
+  const timers = { delayOpenSeconds: 60 };
   await withPair({ peer: { timers } }, async ({ port, subject }) => {
     const neighbour = await port.accept();
     neighbour.send(open());
     const { afterMs } = await neighbour.expectMessage(Type.open);
-    expect(afterMs).to.be.below(2000);
+    expect(afterMs, 'of the 60 s').to.be.below(30_000);
     await neighbour.expectKeepalive();
     neighbour.send(KEEPALIVE);
     await subject.until('established');
@@ -178,7 +182,11 @@ async function md5(ours: string | undefined, theirs: string, comesUp: boolean): 
       if (comesUp) {
         await subject.until('established');
       } else {
-        const { reason } = await subject.until('down', () => subject.of('down').length >= 2, 8000);
+        const { reason } = await subject.until(
+          'down',
+          () => subject.of('down').length >= 2,
+          30_000,
+        );
         expect(reason.kind).to.equal('disconnected');
         expect(subject.of('established')).to.deep.equal([]);
         expect(accepted).to.deep.equal([]);
@@ -195,11 +203,11 @@ async function md5(ours: string | undefined, theirs: string, comesUp: boolean): 
 
 async function portTaken(): Promise<void> {
   const taken = createServer();
-  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => taken.listen(0, APART, resolve));
   const bound = taken.address();
   if (bound === null || typeof bound === 'string') throw new Error('no port');
   const port = await NeighbourPort.listen();
-  const subject = new Subject({ listen: { port: bound.port, address: address('127.0.0.1') } });
+  const subject = new Subject({ listen: { port: bound.port, address: address(APART) } });
   await withSubject(
     subject,
     async () => {
@@ -212,7 +220,7 @@ async function portTaken(): Promise<void> {
       await (await port.accept()).establish();
       // the port is free again: the next attempt gets it
       await new Promise<void>((resolve) => taken.close(() => resolve()));
-      const { local } = await subject.until('listening', () => true, retryInMs + 3000);
+      const { local } = await subject.until('listening', () => true, retryInMs + 20_000);
       expect(local.port).to.equal(bound.port);
       expect(subject.status().state).to.equal('established');
     },
@@ -301,6 +309,7 @@ describe('a change of one neighbour never touches another', () => {
         subject.apply(first, second);
         const [changing, staying] = [await one.accept(), await two.accept()];
         await Promise.all([changing.establish(), staying.establish()]);
+        await subject.until('routes-synced', ({ peer }) => peer === 'second');
         const before = staying.messages.length;
         const events = subject.events.length;
         if (change === undefined) subject.apply(second);

@@ -8,6 +8,7 @@ import { withPair, withSession } from '../support/speaker-under-test.ts';
 import {
   GOOD,
   hex,
+  KEEPALIVE,
   open,
   prefix4,
   routeRefresh,
@@ -22,15 +23,19 @@ const BAD_UPDATE = update({ attributes: [hex('400100')], nlri: [prefix4('10.0.0.
 
 async function silentNeighbour(): Promise<void> {
   await withSession({ peer: short }, async ({ neighbour, subject }) => {
-    const before = performance.now();
-    const { body } = await neighbour.expectMessage(Type.notification, { timeoutMs: 6000 });
-    expect(performance.now() - before).to.be.within(1500, 4500);
+    const before = neighbour.messages.length;
+    const lastWord = performance.now();
+    neighbour.send(KEEPALIVE);
+    const { body } = await neighbour.expectMessage(Type.notification);
+    expect(performance.now() - lastWord).to.be.at.least(2950);
     expect(toHex(body)).to.equal('0400');
     await neighbour.expectEnd();
     const { reason } = await subject.until('down');
     expect(reason).to.include({ kind: 'notification-sent', code: 4, subcode: 0 });
-    const keepalives = neighbour.messages.filter(({ type }) => type === Type.keepalive);
-    expect(keepalives.length).to.be.at.least(2);
+    // ours come every second, by the clock that the hold time is measured with: more would mean that it took longer
+    const since = neighbour.messages.slice(before);
+    const keepalives = since.filter(({ type }) => type === Type.keepalive);
+    expect(keepalives.length).to.be.within(1, 4);
   });
 }
 
@@ -54,7 +59,7 @@ async function silentAfterOpen(): Promise<void> {
     await neighbour.expectMessage(Type.open);
     neighbour.send(open());
     await neighbour.expectKeepalive();
-    expect(await neighbour.expectNotification({ timeoutMs: 6000 })).to.equal('4/0');
+    expect(await neighbour.expectNotification()).to.equal('4/0');
     expect(subject.of('established')).to.deep.equal([]);
   });
 }
@@ -78,15 +83,15 @@ async function readsNothing(): Promise<void> {
     neighbour.pauseReading();
     subject.apply({ settings, routes: bulkyRoutes(30_000) });
     const started = performance.now();
-    const { reason, wasEstablished } = await subject.until('down', () => true, 12_000);
+    const { reason, wasEstablished } = await subject.until('down', () => true, 30_000);
     expect(wasEstablished).to.equal(true);
     expect(reason).to.include({ kind: 'notification-sent', code: 8, subcode: 0 });
-    expect(performance.now() - started).to.be.within(3500, 8000);
+    expect(performance.now() - started).to.be.within(3500, 25_000);
     expect(subject.of('notification-sent').map(({ code }) => code)).to.deep.equal([8]);
     neighbour.silence();
     neighbour.resumeReading();
     // TCP is cut within the bound of `closing`, also though the NOTIFICATION could not leave
-    await neighbour.until('the end of TCP', () => neighbour.ending !== 'open', { timeoutMs: 6000 });
+    await neighbour.until('the end of TCP', () => neighbour.ending !== 'open');
   });
 }
 

@@ -44,13 +44,20 @@ async function packs(cell: Cell): Promise<readonly string[]> {
   const routes = many.map((prefix) => ({ prefix, communities: ['65001:1'] }));
   const subject = await cell.connect({ extendedMessage: false, routes });
   const counted = `${cell.kind} counts ${manyCount} routes`;
-  const patience = { timeoutMs: 20_000, everyMs: 200 };
+  const patience = { timeoutMs: 60_000, everyMs: 200 };
   await untilValue(counted, () => cell.router.count('ipv4'), isMany, patience);
   const filter = `bgp.type == 2 && ${cell.fromUs}`;
-  const frames = await cell.capture.frames(filter, ['bgp.type']);
-  const types = frames.flatMap((frame) => frame['bgp.type'].split(','));
-  const updates = types.filter((type) => type === '2').length;
-  // Two messages of routes, and End-of-RIB for each family.
+  // Two messages of routes, and End-of-RIB for each family, which may come after the router has counted.
+  const updates = await untilValue(
+    'all UPDATEs are on the wire',
+    async () => {
+      const frames = await cell.capture.frames(filter, ['bgp.type']);
+      const types = frames.flatMap((frame) => frame['bgp.type'].split(','));
+      return types.filter((type) => type === '2').length;
+    },
+    (count) => count >= 4,
+    { timeoutMs: 120_000 },
+  );
   expect(updates).to.equal(4);
   // tshark 4.0 takes a message of more than 4,096 octets for a broken one, so the rest is the router's word alone.
   await cell.capture.stop();
@@ -58,7 +65,7 @@ async function packs(cell: Cell): Promise<readonly string[]> {
   await subject.apply(cell.peer({ routes }));
   const up = await subject.event('established', (event) => event.kind === 'established', {
     since,
-    timeoutMs: 45_000,
+    timeoutMs: 60_000,
   });
   await untilValue(counted, () => cell.router.count('ipv4'), isMany, patience);
   const large = up.extendedMessage === true ? 'agreed on and used' : 'not offered by the router';
@@ -92,7 +99,7 @@ async function commandLine(cell: Cell): Promise<readonly string[]> {
   await cell.startRouter();
   const flags = [
     ...['--peer', cell.theirAddress, '--peer-asn', `${theirAsn}`, '--asn', `${ourAsn}`],
-    ...['--hold', '3', '--med', '42', '--community', '65001:7', '--community', '65001:1:2'],
+    ...['--hold', '30', '--med', '42', '--community', '65001:7', '--community', '65001:1:2'],
     ...['--prepend', '1', '--json', '192.0.2.0/24', '2001:db8:1::/48'],
   ];
   const announce = cell.ours.spawn('announce', program, ['announce', ...flags]);
@@ -123,7 +130,7 @@ async function survivesRestarts(cell: Cell): Promise<readonly string[]> {
     await cell.router.restart();
     await subject.event('the session is up again', (event) => event.kind === 'established', {
       since,
-      timeoutMs: 25_000,
+      timeoutMs: 60_000,
     });
     await cell.table('ipv4', samples.ipv4);
     await cell.table('ipv6', samples.ipv6);

@@ -64,7 +64,7 @@ async function learntExternal(cell: Cell): Promise<readonly string[]> {
   expect((await cell.route('ipv4', prefix)).asPath).to.deep.equal([ourAsn]);
   // The same neighbour under the other rule: 2/2, Bad Peer AS.
   await subject.apply(cell.peer({ peerAsn: 'internal', routes }));
-  const sent = await subject.event('a refusal', (event) => event.code === 2, { timeoutMs: 15_000 });
+  const sent = await subject.event('a refusal', (event) => event.code === 2);
   expect(sent).to.include({ kind: 'notification-sent', code: 2, subcode: 2 });
   await cell.table('ipv4', []);
   return [

@@ -42,7 +42,7 @@ async function wrongKey(cell: Cell): Promise<readonly string[]> {
     'our side says that nobody answers',
     () => subject.status(),
     (peers) => peers[0]?.lastError !== undefined,
-    { timeoutMs: 15_000 },
+    { timeoutMs: 60_000 },
   );
   const [session] = await cell.router.sessions();
   expect(session?.state).to.not.equal('established');
@@ -88,13 +88,13 @@ async function gtsmRefuses(cell: Cell): Promise<readonly string[]> {
     'the router has dialled twice',
     () => cell.capture.frames(syn, ['tcp.srcport']),
     (frames) => frames.length >= 2,
-    { timeoutMs: 25_000, everyMs: 500 },
+    { timeoutMs: 60_000, everyMs: 500 },
   );
   const bgp = await cell.capture.frames(`bgp && ${cell.fromUs}`, ['frame.number']);
   expect(bgp, 'nothing is said to a neighbour from afar').to.deep.equal([]);
   expect(subject.events.some((event) => event.kind === 'established')).to.equal(false);
   await subject.apply({ ...near, ttl: { kind: 'gtsm', hops: 2 } });
-  await cell.established(subject, { timeoutMs: 40_000 });
+  await cell.established(subject);
   await cell.route('ipv4', prefix);
   return [
     evidence.wire(syn),

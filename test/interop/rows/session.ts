@@ -105,7 +105,7 @@ async function collide(cell: Cell, subject: Subject, routerId: string): Promise<
   const timers = { holdSeconds: 9, keepaliveSeconds: 1, connectRetrySeconds: 1 };
   await subject.apply(cell.peer({ listen: true, routerId, routes, timers }));
   await cell.startRouter({ isPassive: false, holdTimeSeconds: 9 });
-  const patience = { timeoutMs: 20_000, everyMs: 100 };
+  const patience = { timeoutMs: 60_000, everyMs: 100 };
   await untilValue(
     'the router has dialled',
     () => standing(cell.ours),
@@ -153,7 +153,7 @@ async function lastConnection(
     async () => [...(await standing(cell.ours)), ...(await standing(cell.theirs))],
     (lines) => lines.length === 2,
     // What was held back comes again when TCP next repeats it, which it does ever more rarely.
-    { timeoutMs: 40_000, everyMs: 300 },
+    { timeoutMs: 90_000, everyMs: 300 },
   );
   const [, ourPort = '', theirPort = ''] = /:(\d+) +\S+:(\d+)/.exec(line) ?? [];
   return ourPort === '179' ? { side: 'theirs', port: theirPort } : { side: 'ours', port: ourPort };
@@ -220,7 +220,7 @@ async function theirShutdown(cell: Cell): Promise<readonly string[]> {
   );
   expect(received).to.include({ code: 6, subcode: 2, text });
   await cell.router.enable(cell.ourAddress);
-  await cell.established(subject, { timeoutMs: 45_000 });
+  await cell.established(subject);
   await cell.route('ipv4', prefix4);
   return [evidence.ours(`notification-received 6/2 "${text}"`), evidence.session(cell.kind)];
 }

@@ -172,7 +172,7 @@ export class AgentLab {
   }
 
   /** BIRD's table holds exactly these addresses. */
-  async announces(addresses: readonly string[], timeoutMs = 10_000): Promise<readonly Route[]> {
+  async announces(addresses: readonly string[], timeoutMs = 30_000): Promise<readonly Route[]> {
     const wanted = addresses.map((address) => `${address}/32`).toSorted();
     return await untilValue(
       // what the agent said is for whoever reads the failure
@@ -184,7 +184,7 @@ export class AgentLab {
     );
   }
 
-  async established(timeoutMs = 10_000): Promise<void> {
+  async established(timeoutMs = 30_000): Promise<void> {
     await until(
       'the session is up',
       async () => {
@@ -217,7 +217,7 @@ export class AgentLab {
     return links.flatMap(({ addr_info = [] }) => addr_info.flatMap(({ local }) => local ?? []));
   }
 
-  async holds(device: string, address: string, timeoutMs = 5000): Promise<void> {
+  async holds(device: string, address: string, timeoutMs = 30_000): Promise<void> {
     const read = () => this.addressesOn(device);
     await untilValue(`${address} on ${device}`, read, (all) => all.includes(address), {
       timeoutMs,
@@ -225,7 +225,7 @@ export class AgentLab {
     });
   }
 
-  async holdsNot(device: string, address: string, timeoutMs = 5000): Promise<void> {
+  async holdsNot(device: string, address: string, timeoutMs = 30_000): Promise<void> {
     const read = () => this.addressesOn(device);
     await untilValue(`${address} off ${device}`, read, (all) => !all.includes(address), {
       timeoutMs,
@@ -243,6 +243,12 @@ export class AgentLab {
       anyStatus: true,
     });
     await this.announces([]);
+    // an agent without routes leaves none behind that would tell when the router has noticed its end
+    await untilValue(
+      'the session is over',
+      () => this.router.sessions(),
+      (sessions) => sessions.every(({ state }) => state !== 'established'),
+    );
   }
 
   destroy(): Promise<void> {

@@ -11,7 +11,7 @@ const VIP = '198.51.100.10';
 const OTHER = '198.51.100.11';
 
 describe('standalone: bound addresses', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let lab: AgentLab;
 
   before(async function () {
@@ -83,7 +83,7 @@ describe('standalone: bound addresses', function () {
     const capture = await startCapture(lab.routerHost, lab.routerDevice);
     for (let round = 0; round < 5; round += 1) {
       await lab.node.ip(`address delete ${VIP}/32 dev lo`);
-      await lab.holds('lo', VIP, 5000);
+      await lab.holds('lo', VIP);
     }
     const updates = await capture.frames(`bgp.type == 2 && ip.src == ${NODE_ADDRESS}`, [
       'bgp.type',
@@ -147,8 +147,11 @@ describe('standalone: bound addresses', function () {
     lab.ready(true);
     lab.start();
     await lab.announces([VIP]);
-    const { warnings } = await lab.status();
-    expect(warnings.join('\n')).to.match(/arp_ignore.*sysctl/);
+    await untilValue(
+      'the warning',
+      async () => (await lab.status()).warnings.join('\n'),
+      (text) => /arp_ignore.*sysctl/.test(text),
+    );
     await lab.node.exec('sysctl', ['-q', '-w', 'net.ipv4.conf.all.arp_ignore=1']);
     await lab.node.exec('sysctl', ['-q', '-w', 'net.ipv4.conf.all.arp_announce=2']);
     await untilValue(
@@ -165,9 +168,14 @@ describe('standalone: bound addresses', function () {
     lab.ready(true);
     lab.start();
     await lab.announces([VIP]);
-    const { claims } = await lab.status();
-    const waiting = claims.find(({ address }) => address === OTHER);
-    expect(waiting?.gates.find(({ name }) => name === 'bound')?.sentence).to.contain('late0');
+    await untilValue(
+      'a sentence about late0',
+      async () => {
+        const waiting = (await lab.status()).claims.find(({ address }) => address === OTHER);
+        return waiting?.gates.find(({ name }) => name === 'bound')?.sentence ?? '';
+      },
+      (sentence) => sentence.includes('late0'),
+    );
     await lab.node.ip('link add late0 type veth peer name late1', 'link set late0 up');
     await lab.announces([VIP, OTHER]);
     expect(await lab.addressesOn('late0')).to.include(OTHER);

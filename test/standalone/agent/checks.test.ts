@@ -1,6 +1,6 @@
 /**
  * Checks of claims and the join check as whole programs: what is asked is real (a file, a port, a command, a TLS server), what is
- * judged is BIRD's table and the wire. Rows of failures are counted by the agent's own word on how long the row is, never by time.
+ * judged is BIRD's table and the wire. Rows of failures are counted by who answers (scripted-check.ts), never by time.
  */
 
 import { rmSync, writeFileSync } from 'node:fs';
@@ -12,16 +12,18 @@ import { type Running, run } from '../../support/process.ts';
 import { createAuthority } from '../support/certificates.ts';
 import { skipWithoutStandalone } from '../support/require-standalone.ts';
 import { AgentLab, claim, NODE_ADDRESS, peer, pool, SAME_SESSION_MS } from './agent-lab.ts';
+import { ScriptedCheck } from './scripted-check.ts';
 
 const VIP = '198.51.100.10';
 const OTHER = '198.51.100.11';
 const PORT = 6443;
 const ROUNDS = 10;
-/** long beside the time from the agent's word to the file: within it the row must be ended */
-const CHECK_SECONDS = 0.7;
+const CHECK_SECONDS = 0.1;
+/** a question that waits for the test is not to time out */
+const PATIENCE_SECONDS = 120;
 
 describe('standalone: checks', function () {
-  this.timeout(150_000);
+  this.timeout(180_000);
   let lab: AgentLab;
   let server: Running | undefined;
   let servers = 0;
@@ -37,15 +39,16 @@ describe('standalone: checks', function () {
   });
   after(async () => await lab?.destroy());
 
-  const okFile = () => join(lab.node.folder, 'ok');
-  const passing = (isPassing: boolean, path = okFile()) =>
+  const scripted = () => new ScriptedCheck(join(lab.node.folder, 'plan'));
+  const passing = (isPassing: boolean, path: string) =>
     isPassing ? writeFileSync(path, '') : rmSync(path, { force: true });
 
-  const fileCheck = () => ({
+  const execCheck = (command: readonly string[]) => ({
     checks: [
       {
-        file: { path: okFile() },
+        exec: { command },
         intervalSeconds: CHECK_SECONDS,
+        timeoutSeconds: PATIENCE_SECONDS,
         successes: 2,
         failures: 3,
       },
@@ -98,27 +101,29 @@ describe('standalone: checks', function () {
   }
 
   it(`a claim's check: two failures of three, ${ROUNDS} times, and not one UPDATE; three withdraw; two passes bring it back`, async () => {
-    lab.write({ 'all.yaml': [peer(), pool(), claim(VIP, fileCheck()), claim(OTHER)] });
-    passing(true);
+    const check = scripted();
+    lab.write({ 'all.yaml': [peer(), pool(), claim(VIP, execCheck(check.command)), claim(OTHER)] });
+    check.answers('P');
     lab.ready(true);
     lab.start();
     await lab.announces([VIP, OTHER]);
     const since = await lab.upSince();
     const updates = await updatesDuring(async () => {
       for (let round = 0; round < ROUNDS; round += 1) {
-        passing(false);
+        check.answers('FFW');
         await untilGate(VIP, 'healthy', /\(2 of 3 failures/);
-        passing(true);
-        await untilGate(VIP, 'healthy', /exists(?!.*failures)/);
+        check.answers('P');
+        await untilGate(VIP, 'healthy', /status 0(?!.*failures)/);
       }
     });
     expect(updates).to.equal(0);
-    passing(false);
+    check.answers('F');
     await lab.announces([OTHER]);
     expect((await gate(VIP, 'healthy'))?.state).to.equal('closed');
-    passing(true);
+    check.answers('PW');
     await untilGate(VIP, 'healthy', /\(1 of 2 successes/);
     await lab.announces([OTHER]);
+    check.answers('P');
     await lab.announces([VIP, OTHER]);
     expect(await lab.upSince()).to.be.closeTo(since, SAME_SESSION_MS);
   });
@@ -190,20 +195,23 @@ describe('standalone: checks', function () {
 
   it(`the join check: two failures of three, ${ROUNDS} times, and not one UPDATE; the third withdraws`, async () => {
     write();
-    lab.ready(true);
+    const check = scripted();
+    check.answers('P');
+    const asked = ['--join-check', `exec:${check.command.join(' ')}`];
     const counts = ['--join-failures', '3', '--join-successes', '1'];
-    lab.start([...counts, '--join-interval', String(CHECK_SECONDS)]);
+    const times = ['--join-interval', `${CHECK_SECONDS}`, '--join-timeout', `${PATIENCE_SECONDS}`];
+    lab.start([...asked, ...counts, ...times]);
     await lab.announces([VIP]);
     const updates = await updatesDuring(async () => {
       for (let round = 0; round < ROUNDS; round += 1) {
-        lab.ready(false);
+        check.answers('FFW');
         await untilJoined(/\(2 of 3 failures/);
-        lab.ready(true);
-        await untilJoined(/exists(?!.*failures)/);
+        check.answers('P');
+        await untilJoined(/status 0(?!.*failures)/);
       }
     });
     expect(updates).to.equal(0);
-    lab.ready(false);
+    check.answers('F');
     await lab.announces([]);
   });
 });

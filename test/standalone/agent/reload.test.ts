@@ -13,7 +13,7 @@ const VIP = '198.51.100.10';
 const OTHER = '198.51.100.11';
 
 describe('standalone: documents that change', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let lab: AgentLab;
 
   before(async function () {

@@ -13,7 +13,7 @@ import { AgentLab, claim, peer, pool, SAME_SESSION_MS } from './agent-lab.ts';
 const VIP = '198.51.100.10';
 
 describe('standalone: the surroundings of an agent', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let lab: AgentLab;
   let child: ChildProcess | undefined;
 
@@ -52,7 +52,7 @@ describe('standalone: the surroundings of an agent', function () {
         'the agent has read it',
         () => lab.status(),
         ({ faults }) => faults.some(({ sentence }) => sentence.includes(word)),
-        { timeoutMs: 5000, everyMs: 5 },
+        { everyMs: 5 },
       );
     }
   }
@@ -83,7 +83,6 @@ describe('standalone: the surroundings of an agent', function () {
       'the agent says so',
       async () => lab.agent.log(),
       (log) => log.includes('the View was not saved'),
-      { timeoutMs: 5000 },
     );
     await talk(1);
     expect(await lab.agent.stop()).to.equal(0);
@@ -110,7 +109,7 @@ describe('standalone: the surroundings of an agent', function () {
     const started = performance.now();
     agent.kill('SIGTERM');
     expect(await once(agent, 'exit')).to.deep.equal([0, null]);
-    expect(performance.now() - started).to.be.below(3000);
+    expect(performance.now() - started).to.be.below(20_000);
     await lab.announces([]);
   });
 
@@ -128,10 +127,16 @@ describe('standalone: the surroundings of an agent', function () {
       expect(readFileSync(join(disk, 'log')).length).to.be.at.most(16_384);
       expect(agent.exitCode).to.equal(null);
       expect(await lab.upSince()).to.be.closeTo(since, SAME_SESSION_MS);
+      const before = readFileSync(join(disk, 'log')).length;
       rmSync(join(disk, 'other'));
       await talk(3);
-      expect(readFileSync(join(disk, 'log'), 'utf8')).to.contain('Nonsense2-');
-      expect(readFileSync(join(disk, 'log')).length).to.be.above(16_384);
+      // an agent that has read a document may still be about to write down what it thinks of it
+      const log = await untilValue(
+        'the log goes on',
+        () => readFileSync(join(disk, 'log')),
+        (bytes) => bytes.subarray(before).includes('Nonsense2-'),
+      );
+      expect(log.length).to.be.above(16_384);
       agent.kill('SIGTERM');
       expect(await once(agent, 'exit')).to.deep.equal([0, null]);
     } finally {

@@ -44,7 +44,7 @@ const families = [
 ] as const;
 
 describe('routes in the kernel', function () {
-  this.timeout(30_000);
+  this.timeout(180_000);
   let lab: Lab;
   let router: Host;
   let subjects: LinuxSubject[] = [];

@@ -8,7 +8,7 @@ import type { TableUnderTest } from '../../compliance/address-table.ts';
 import type { Host } from '../../support/netns.ts';
 import type { SubjectCommand, SubjectLine, SubjectStart } from './subject.ts';
 
-const answerWithinMs = 10_000;
+const answerWithinMs = 60_000;
 
 export class LinuxSubject implements TableUnderTest {
   readonly #child: ChildProcess;

@@ -76,8 +76,8 @@ export class Master {
     return [this.#api, this.#agent].map((each) => each?.log().slice(-3000) ?? '').join('\n');
   }
 
-  writeDocuments(claim: Omit<DocumentOptions, 'router'>): void {
-    writeDocuments(this.documents, { router: this.gateway, ...claim });
+  writeDocuments(claim: Omit<DocumentOptions, 'router'>, drainSeconds?: number): void {
+    writeDocuments(this.documents, { router: this.gateway, ...claim }, drainSeconds);
   }
 
   startAgent(): Running {
@@ -89,7 +89,8 @@ export class Master {
       ['--join-successes', '2'],
       ['--join-failures', String(joinFailures)],
       ['--join-interval', String(joinIntervalSeconds)],
-      ['--join-timeout', '1'],
+      // a check that is late because the machine is busy has not failed
+      ['--join-timeout', '5'],
     ];
     const node = [
       ['--source', `files:${this.documents}`],

@@ -17,6 +17,8 @@ export type ProberOptions = {
   readonly by?: { readonly https: string } | 'udp';
 };
 
+export type Span = { readonly fromMs: number; readonly toMs: number };
+
 let probers = 0;
 const program = join(import.meta.dirname, '../../../tools/probe/probe-main.ts');
 
@@ -71,7 +73,13 @@ export class Prober {
     return this.read();
   }
 
-  /** The verdict about a span, once all of its probes are decided. */
+  /** Ends the sending, and judges each span once the last probe is decided. */
+  async outagesAtTheEnd(spans: readonly Span[]): Promise<Outage[]> {
+    const probes = await this.stop();
+    return spans.map(({ fromMs, toMs }) => analyse(probes, fromMs, toMs, this.#everyMs));
+  }
+
+  /** The verdict about a span, once all of its probes are decided; those of datagrams take too long to be waited for. */
   async outage(fromMs: number, toMs: number): Promise<Outage> {
     const probes = await until(
       'every probe of the span is decided',
@@ -83,7 +91,7 @@ export class Prober {
         // Later ones may be decided first: what was sent a second before the newest outcome is all there.
         return newest > toMs + 1000 ? done(all) : notYet(newest - toMs);
       },
-      { timeoutMs: 5_000, everyMs: 100 },
+      { everyMs: 100 },
     );
     return analyse(probes, fromMs, toMs, this.#everyMs);
   }
