@@ -22,8 +22,8 @@ import { type RunOptions, run } from '../../tools/kubernetes/run.ts';
 import { dockerdArgs, type StorageDriver, whyItFailed } from './dockerd.ts';
 
 const startMs = 60_000;
-/** containers are removed, then the daemon ends; more means that something hangs */
-const stopMs = 60_000;
+/** containers are removed, then the daemon ends; more than all bounds of keep-docker.sh together means that something hangs */
+const stopMs = 120_000;
 /** The longest thing that it does is to copy an image of 200 MB, with vfs once for each layer, on a busy machine. */
 const commandMs = 600_000;
 const pollMs = 100;

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** after that it is not asked any more, but ended */
-const PATIENCE_MS = 5000;
+const PATIENCE_MS = 30_000;
 const programs = join(import.meta.dirname, '../../tools/probe');
 
 export class ClientProgram {

@@ -13,12 +13,13 @@ export async function eventually<T>(
   problemOf: (found: T) => string | undefined,
   { withinMs = 60_000, everyMs = 200 }: Patience = {},
 ): Promise<T> {
-  const endMs = Date.now() + withinMs;
+  const endMs = performance.now() + withinMs;
   for (;;) {
     const found = await look();
     const problem = problemOf(found);
     if (problem === undefined) return found;
-    if (Date.now() > endMs) throw new Error(`${what}: not within ${withinMs / 1000} s: ${problem}`);
+    if (performance.now() > endMs)
+      throw new Error(`${what}: not within ${withinMs / 1000} s: ${problem}`);
     await delay(everyMs);
   }
 }

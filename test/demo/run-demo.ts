@@ -78,7 +78,7 @@ export class DemoRun {
   /** for afterEach: whatever the test came to */
   async clear(): Promise<void> {
     this.process.kill('SIGKILL');
-    for (const pid of this.#processes()) process.kill(Number(pid), 'SIGKILL');
+    for (const pid of this.#processes()) killIfThere(Number(pid));
     rmSync(this.directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   }
 
@@ -92,5 +92,14 @@ export class DemoRun {
         return false; // it has just ended, or is another user's
       }
     });
+  }
+}
+
+/** Its own guard may have ended it between being listed and being killed. */
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
 }

@@ -5,6 +5,7 @@ import { DemoRun, program, root, unprivileged } from './run-demo.ts';
 
 const STEPS = 8;
 const BROKEN_STEP = 5;
+const START_MS = 60_000;
 
 describe('herald demo without a terminal', () => {
   let run: DemoRun;
@@ -16,7 +17,7 @@ describe('herald demo without a terminal', () => {
   afterEach(() => run.clear());
 
   it('exits 0 when every step was seen at the router, and leaves nothing behind', async function () {
-    this.timeout(150_000);
+    this.timeout(240_000);
     start();
     const status = await run.ended();
     for (let step = 1; step <= STEPS; step += 1) {
@@ -49,24 +50,24 @@ describe('herald demo without a terminal', () => {
     const flags = 'DEMO=--no-web --speed 4';
     run = new DemoRun(['make', '-C', root, 'demo', 'BREAK=hold', flags]);
     const status = await run.ended();
-    expect(run.output).to.match(/step 5\/8 FAILED/);
+    expect(run.output, run.output).to.match(/step 5\/8 FAILED/);
     expect(run.output).to.match(/make.*demo\] Error 1/);
     expect(status).to.equal(2);
     await run.leavesNothing();
   });
 
   it('leaves nothing behind when it is killed in the middle', async function () {
-    this.timeout(60_000);
+    this.timeout(120_000);
     start('--no-web');
-    await run.says(/the route of node-1 is at the router/, 40_000);
+    await run.says(/the route of node-1 is at the router/, START_MS);
     run.process.kill('SIGKILL');
     await run.leavesNothing();
   });
 
   it('ends at SIGTERM, with status 1: the story was not seen', async function () {
-    this.timeout(60_000);
+    this.timeout(120_000);
     start('--no-web');
-    await run.says(/step 1\/8: /, 40_000);
+    await run.says(/step 1\/8: /, START_MS);
     run.process.kill('SIGTERM');
     expect(await run.ended()).to.equal(1);
     await run.leavesNothing();
@@ -80,7 +81,7 @@ describe('herald demo without a terminal', () => {
     [['--sped', '2'], "unknown flag '--sped'"],
   ] as const) {
     it(`exits 2 for ${args.join(' ')}`, async function () {
-      this.timeout(20_000);
+      this.timeout(120_000);
       start(...args);
       expect(await run.ended()).to.equal(2);
       expect(run.output).to.include(`herald demo: ${sentence}`);
@@ -88,9 +89,9 @@ describe('herald demo without a terminal', () => {
   }
 
   it('exits 1 with a sentence when the port of the page is taken', async function () {
-    this.timeout(60_000);
+    this.timeout(120_000);
     start();
-    const taken = await run.says(/http:\/\/(127\.0\.0\.1:\d+)\//, 40_000);
+    const taken = await run.says(/http:\/\/(127\.0\.0\.1:\d+)\//, START_MS);
     const second = new DemoRun([program, 'demo', '--http', taken]);
     expect(await second.ended()).to.equal(1);
     expect(second.output).to.include(`the page cannot be served on ${taken}: EADDRINUSE`);

@@ -23,7 +23,7 @@ const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 const { version: VERSION } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 
 describe('the image', function () {
-  this.timeout(180_000);
+  this.timeout(10 * 60_000);
   let docker: Docker;
   let account = '';
 
@@ -117,7 +117,7 @@ describe('the image', function () {
       async () =>
         (await run('nsenter', [`--net=/proc/${pid}/ns/net`, ...livez], { anyStatus: true })).stdout,
       (said) => said.endsWith('200'),
-      { timeoutMs: 30_000 },
+      { timeoutMs: 60_000 },
     );
     const commandLine = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1);
     const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');

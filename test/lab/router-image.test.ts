@@ -75,7 +75,7 @@ describe('the router image', function () {
     return ['--volume', `${file}:${path}:ro`];
   };
   const exitCode = async (name: string) => {
-    await docker.run(['stop', '--time', '10', name]);
+    await docker.run(['stop', '--time', '60', name]);
     return (await docker.run(['inspect', '--format', '{{.State.ExitCode}}', name])).trim();
   };
 
@@ -94,7 +94,7 @@ describe('the router image', function () {
       'the route is in the table of BIRD',
       () => docker.run(['exec', 'bird', 'birdc', 'show route 198.51.100.7/32']),
       (said) => said.includes('192.0.2.1'),
-      { timeoutMs: 60_000, everyMs: 500 },
+      { timeoutMs: 120_000, everyMs: 500 },
     );
     expect(route).to.include('198.51.100.7/32').and.include('AS64501');
     expect(await exitCode('bird')).to.equal('0');
@@ -110,7 +110,7 @@ describe('the router image', function () {
       'FRR runs',
       () => docker.run(['exec', 'lame', 'vtysh', '-c', 'show running-config']),
       (said) => said.includes('router bgp 64501'),
-      { timeoutMs: 30_000, everyMs: 200 },
+      { timeoutMs: 60_000, everyMs: 200 },
     );
     await docker.run(['exec', 'lame', 'pkill', '-KILL', 'bgpd']);
     expect((await docker.run(['wait', 'lame'])).trim()).to.equal('1');

@@ -17,17 +17,18 @@ describe('a program that is run to its end', () => {
 
   it('is killed when its time is over, and what it said by then is told', async () => {
     const script = 'echo trouble >&2; exec sleep 1000';
+    // long enough to say something on a machine that is busy
     const started = performance.now();
-    const message = await failure(run('sh', ['-c', script], { timeoutMs: 500 }));
-    expect(message).to.equal(`sh -c ${script}: not done after 0.5 s, and killed. It said: trouble`);
-    expect(performance.now() - started).to.be.lessThan(20_000);
+    const message = await failure(run('sh', ['-c', script], { timeoutMs: 3_000 }));
+    expect(message).to.equal(`sh -c ${script}: not done after 3 s, and killed. It said: trouble`);
+    expect(performance.now() - started).to.be.lessThan(60_000);
   });
 
   it('holds nobody by what it has started and left behind', async () => {
-    const script = 'sleep 5 & exec sleep 1000';
+    const script = 'sleep 60 & exec sleep 1000';
     const started = performance.now();
     expect(await failure(run('sh', ['-c', script], { timeoutMs: 200 }))).to.include('not done');
-    expect(performance.now() - started).to.be.lessThan(4_000);
+    expect(performance.now() - started).to.be.lessThan(50_000);
   });
 
   it('fails as before where it ends by itself', async () => {

@@ -24,7 +24,7 @@ export const scenario: Scenario = {
     });
     await world.lab.configure('tor1', lines(''));
     await patch(wanted('lab-tor1'));
-    await world.routerHas('tor1', prefix, world.throughSpine('tor1'), { withinMs: 30_000 });
+    await world.routerHas('tor1', prefix, world.throughSpine('tor1'));
     await world.routerHas('spine', prefix, world.paths('tor2'));
     await world.conditionIs('bgppeer/tor1', SESSIONS_UP, {
       status: 'False',
