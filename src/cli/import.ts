@@ -1,9 +1,8 @@
 /** `herald import`: another balancer's objects, from files or from a cluster, as documents of ours, with a list of what has no counterpart. */
 
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { errorCode } from '../error-code.ts';
 import { accepted } from '../import/accepted.ts';
 import { importExternalIpController } from '../import/external-ip-controller.ts';
 import { parseObjects } from '../import/foreign-objects.ts';
@@ -16,6 +15,7 @@ import { ApiUnreachable } from '../sources/kube/api.ts';
 import type { Loose } from '../sources/kube/loose-fields.ts';
 import { connect } from './cluster-look.ts';
 import { type Command, UsageError, type World } from './command.ts';
+import { asked, textOf } from './read-path.ts';
 
 const HELP = `usage: herald import metallb | kube-vip | externalipcontroller [-f FILE|DIR]... [options]
 
@@ -147,20 +147,4 @@ function expanded(path: string): readonly string[] {
 
 function isDirectory(path: string): boolean {
   return asked(path, () => statSync(path).isDirectory());
-}
-
-function textOf(path: string): string {
-  return asked(path, () => readFileSync(path, 'utf8'));
-}
-
-function asked<T>(path: string, ask: () => T): T {
-  try {
-    return ask();
-  } catch (error) {
-    const code = errorCode(error);
-    if (code === undefined) throw error;
-    throw new UsageError(
-      `${path} cannot be read: ${code === 'ENOENT' ? 'there is no such file' : code}`,
-    );
-  }
 }

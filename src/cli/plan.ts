@@ -1,11 +1,10 @@
 /** `herald plan -f CHANGE.yaml`: which sessions and routes a change would change, before it is made. Reads only. */
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { CannotLook } from '../cluster-view/asking.ts';
-import { errorCode } from '../error-code.ts';
 import type { Documents } from '../model/documents.ts';
 import { NO_DOCUMENTS } from '../model/documents.ts';
 import { plan } from '../plan/plan.ts';
@@ -16,6 +15,7 @@ import { isTouched, renderPlan } from '../plan/render-plan.ts';
 import { connect } from './cluster-look.ts';
 import { type Command, UsageError, type World } from './command.ts';
 import { styleOf } from './look.ts';
+import { asked, textOf } from './read-path.ts';
 
 const HELP = `usage: herald plan -f CHANGE.yaml [options]
 
@@ -61,7 +61,7 @@ export const planCommand: Command = {
     if (files.length + remove.length === 0)
       throw new UsageError('name a change, with -f or --delete');
     const from = source === undefined ? 'api' : 'files';
-    const change = readChange(files.map(readText).join('\n---\n'), from);
+    const change = readChange(files.map(textOf).join('\n---\n'), from);
     if (!change.ok) return complain(change.sentences, world);
     let standing: Standing;
     try {
@@ -105,27 +105,8 @@ function ofFiles(source: string, name: string): Standing {
   const folder = source.startsWith('files:') ? source.slice('files:'.length) : '';
   if (folder === '') throw new UsageError(`--source '${source}' is not known; write files:DIR`);
   const names = asked(folder, () => readdirSync(folder)).filter((each) => /\.ya?ml$/.test(each));
-  const read = readChange(
-    names.map((each) => readText(join(folder, each))).join('\n---\n'),
-    'files',
-  );
+  const read = readChange(names.map((each) => textOf(join(folder, each))).join('\n---\n'), 'files');
   if (!read.ok) throw new UsageError(`${folder}: ${read.sentences.join('; ')}`);
   const documents = changed(NO_DOCUMENTS, { put: read.put, remove: [] }, 'files');
   return { documents, nodes: [{ name, labels: { 'kubernetes.io/hostname': name } }] };
-}
-
-function readText(path: string): string {
-  return asked(path, () => readFileSync(path, 'utf8'));
-}
-
-function asked<T>(path: string, ask: () => T): T {
-  try {
-    return ask();
-  } catch (error) {
-    const code = errorCode(error);
-    if (code === undefined) throw error;
-    throw new UsageError(
-      `${path} cannot be read: ${code === 'ENOENT' ? 'there is no such file' : code}`,
-    );
-  }
 }
