@@ -118,10 +118,23 @@ export class ClaimUnion<T extends VersionedClaim> {
   answer(name: string, question: bigint, claim: T | undefined): void {
     const word = this.#words.get(name);
     if (word?.kind !== 'unsure' || word.version !== question) return;
+    if (claim !== undefined && this.#isTooLate(word, claim)) {
+      this.#words.set(name, { ...word, version: this.#reported });
+      return;
+    }
     const version = later(word.version, claim?.version ?? 0n);
     const isOurs = claim !== undefined && claim.filters.length > 0;
     this.#words.set(name, isOurs ? { kind: 'found', version, claim } : { kind: 'gone', version });
     this.#settle(name);
+  }
+
+  /**
+   * While the answer was under way somebody was told that more is done than the question was about, and it would open what may be over by
+   * then: it is asked again.
+   */
+  #isTooLate(question: Word<T> & { readonly kind: 'unsure' }, { isActive, version }: T): boolean {
+    const opens = isActive && question.claim?.isActive !== true;
+    return opens && version <= this.#reported && question.version < this.#reported;
   }
 
   /**

@@ -174,6 +174,8 @@ export class ClaimWatch {
       if (!isNotFound(error)) throw error;
     }
     union.answer(name, question, found);
+    // an answer that came too late leaves a question, and nothing else may happen that would ask it
+    if (this.#union.questions.has(name)) this.#questions.add(name);
     if (!this.#abort.signal.aborted) this.#options.onNews();
     return DONE;
   }

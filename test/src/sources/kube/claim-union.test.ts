@@ -159,6 +159,25 @@ describe('claims of two filtered watches', () => {
     expect([union.observed, union.isBehind]).to.deep.equal([3n, false]);
   });
 
+  it('asks again when an answer that would open it is older than what was told meanwhile', () => {
+    const union = new ClaimUnion();
+    union.put('node', form(1, ['node'], { isActive: false }));
+    union.put('anycast', form(2, ['anycast'], { isActive: false }));
+    union.remove('anycast', 'c', 3n);
+    expect([...union.questions]).to.deep.equal([['c', 3n]]);
+    // the answer of version 3 is under way while the claim is taken from the node by version 4
+    union.progress('anycast', 4n);
+    expect(union.observed).to.equal(4n);
+    union.report(4n);
+    union.answer('c', 3n, form(3, ['node']));
+    expect(union.items.get('c')?.isActive).to.equal(false);
+    expect([...union.questions]).to.deep.equal([['c', 4n]]);
+    // it was another claim that version 4 was about: this one stands since 3
+    union.answer('c', 4n, form(3, ['node']));
+    expect(union.items.get('c')?.isActive).to.equal(true);
+    expect(union.questions.size).to.equal(0);
+  });
+
   // a store with some claims; each watch gets its events in order, in its own time; GETs are answered from the store at any moment
   it('is right in the end, never lets go of what stays, and never says too much, whatever the order', () => {
     const states = fc.record({
