@@ -138,7 +138,7 @@ function tellNext({ kubeconfigs, hasProxy }: State, folder: string): void {
 Then, for example:
   kubectl get nodes,ippools,ipclaims,ipnodes,bgppeers
   src/cli/herald controller &
-  kubectl apply -f deploy/examples/
+  kubectl apply -f deploy/examples/nginx.yaml
   kubectl get services -A -w
 `);
   if (others.length > 0) say(`The other servers of the same etcd:\n  ${others.join('\n  ')}\n`);

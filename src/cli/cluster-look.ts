@@ -118,27 +118,28 @@ function sourcesOf({ kubeconfig, context }: ClusterValues, { env }: World) {
   };
 }
 
-/** True where a kubeconfig is there to be used; what is wrong with it is told when it is. */
-export function hasCluster(values: ClusterValues, world: World): boolean {
-  return found(values, world) !== undefined;
+/** undefined where a kubeconfig is there to be used */
+export function whyNoCluster(values: ClusterValues, world: World): string | undefined {
+  const access = found(values, world);
+  return access instanceof KubeAccessError ? access.message : undefined;
 }
 
 /** As kubectl has it: -n, else that of the context, else default. */
 export function namespaceOf(values: ClusterValues, world: World): string {
   if (values.namespace !== undefined) return values.namespace;
   const access = found(values, world);
-  if (access?.kind !== 'kubeconfig') return 'default';
+  if (access instanceof KubeAccessError || access.kind !== 'kubeconfig') return 'default';
   const name = values.context ?? access.config.currentContext;
   const entry = access.config.contexts.find((each) => each['name'] === name);
   const context = entry === undefined ? {} : part(entry, 'context');
   return filledText(context, 'namespace') ?? 'default';
 }
 
-function found(values: ClusterValues, world: World): FoundAccess | undefined {
+function found(values: ClusterValues, world: World): FoundAccess | KubeAccessError {
   try {
     return findAccess(sourcesOf(values, world));
   } catch (error) {
-    if (error instanceof KubeAccessError) return undefined;
+    if (error instanceof KubeAccessError) return error;
     throw error;
   }
 }

@@ -27,6 +27,7 @@ import {
 import { UsageError } from './command.ts';
 import { notAMessage } from './not-a-message.ts';
 import type { Output } from './output.ts';
+import { asked } from './read-path.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -63,7 +64,7 @@ interface Begun {
 /** Reads in order and nothing twice, so that a pipe will do: `--mrt <(bzcat updates.bz2)`. */
 async function begin(file: string): Promise<Begun> {
   try {
-    const fd = file === '-' ? 0 : openSync(file, 'r');
+    const fd = file === '-' ? 0 : asked(file, () => openSync(file, 'r'));
     const source = createReadStream(file, { fd, highWaterMark: CHUNK });
     const rest: AsyncIterator<Buffer> = source[Symbol.asyncIterator]();
     let head: Buffer = Buffer.alloc(0);
@@ -74,6 +75,7 @@ async function begin(file: string): Promise<Begun> {
     }
     return { head, rest };
   } catch (error) {
+    if (error instanceof UsageError) throw error;
     throw new UsageError(`cannot read ${file}: ${error instanceof Error ? error.message : error}`);
   }
 }

@@ -11,10 +11,10 @@ import {
   CLUSTER_HELP,
   type ClusterQuestion,
   type ClusterValues,
-  hasCluster,
   isClusterJson,
   namespaceOf,
   whomToAsk,
+  whyNoCluster,
 } from './cluster-look.ts';
 import { type Command, UsageError, type World } from './command.ts';
 import { isAnswering, LOOK_FLAGS, LOOK_HELP, look } from './look.ts';
@@ -72,7 +72,7 @@ async function isForCluster(subject: Subject, values: ClusterValues, world: Worl
   const whom = whomToAsk(values, world);
   if (whom === 'cluster') return true;
   if (subject.kind === 'service') return values.socket === undefined;
-  if (whom === 'agent' || !hasCluster(values, world)) return false;
+  if (whom === 'agent' || whyNoCluster(values, world) !== undefined) return false;
   return !(await isAnswering(values, world));
 }
 
@@ -84,7 +84,9 @@ async function explainAgent(address: Address, values: ClusterValues, world: Worl
     exitCode: (status: AgentStatus) => (findClaim(status, address) === undefined ? 1 : 0),
   };
   const output = isClusterJson(values) ? { output: 'json' } : {};
-  return await look('explain', view, { ...values, ...output }, world);
+  const why = whomToAsk(values, world) === 'either' ? whyNoCluster(values, world) : undefined;
+  const noCluster = why === undefined ? {} : { noCluster: why };
+  return await look('explain', view, { ...values, ...output, ...noCluster }, world);
 }
 
 async function explainQuestion(subject: Subject) {

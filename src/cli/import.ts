@@ -90,9 +90,9 @@ export const importCommand: Command = {
 };
 
 function originOf([first, ...more]: readonly string[]): Origin {
-  if (more.length === 0) {
-    if (first === 'metallb' || first === 'kube-vip' || first === 'externalipcontroller')
-      return first;
+  if (first === 'metallb' || first === 'kube-vip' || first === 'externalipcontroller') {
+    if (more.length === 0) return first;
+    throw new UsageError(`'${more.join(' ')}' is not expected here: files are named with -f`);
   }
   throw new UsageError('name what to import from: metallb, kube-vip or externalipcontroller');
 }

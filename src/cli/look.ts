@@ -20,7 +20,7 @@ export const SOCKET_HELP = `  --socket PATH           the agent's control socket
 
 export const LOOK_HELP = `${SOCKET_HELP}
   -o, --output FORMAT     table (default) or json; json with --watch is one document per line
-  -w, --watch             stay, and show each change until Ctrl-C
+  -w, --watch             stay, and show each change of the agent until Ctrl-C
   --help                  this text`;
 
 const DEFAULT_SOCKET = '/run/herald/agent.sock';
@@ -32,6 +32,8 @@ export interface LookValues {
   readonly socket?: string;
   readonly output?: string;
   readonly watch?: boolean;
+  /** why no cluster could be asked in place of an agent */
+  readonly noCluster?: string;
 }
 
 /** How one kind of look shows a status. */
@@ -65,7 +67,8 @@ export async function look(
   if (values.watch) return await new Watch(name, client, view, { asJson, world }).run();
   const answer = await client.status();
   if (!answer.ok) {
-    world.stderr.write(`herald ${name}: ${answer.sentence}\n`);
+    const beside = values.noCluster === undefined ? '' : `; nor a cluster: ${values.noCluster}`;
+    world.stderr.write(`herald ${name}: ${answer.sentence}${beside}\n`);
     return 1;
   }
   const status = answer.value;

@@ -3,16 +3,13 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { UsageError } from './command.ts';
+import { asked } from './read-path.ts';
 
 const MAX_KEY_OCTETS = 80;
 const CARRIAGE_RETURN = 0x0d;
 
 export function readBytes(file: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    throw new UsageError(`cannot read ${file}: ${error instanceof Error ? error.message : error}`);
-  }
+  return asked(file, () => readFileSync(file));
 }
 
 /** The kernel signs with the octets of the file; a text that is not UTF-8 would not come out of a string as it went in. */

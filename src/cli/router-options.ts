@@ -93,7 +93,8 @@ function readRanges(texts: readonly string[]): readonly Prefix[] {
   }
   const ranges = new Map<string, Prefix>();
   for (const text of texts) {
-    const range = parsePrefixMasked(text);
+    // a network whose length was forgotten would be one address, from which nobody comes
+    const range = text.includes('/') ? parsePrefixMasked(text) : undefined;
     if (range === undefined) {
       throw new UsageError(
         `--neighbor-range '${text}' is not a range like 192.0.2.0/24 or fd00::/64`,

@@ -7,9 +7,9 @@ import {
   CLUSTER_FLAGS,
   CLUSTER_HELP,
   type ClusterQuestion,
-  hasCluster,
   isClusterJson,
   whomToAsk,
+  whyNoCluster,
 } from './cluster-look.ts';
 import type { Command } from './command.ts';
 import { isAnswering, LOOK_FLAGS, LOOK_HELP, look } from './look.ts';
@@ -37,13 +37,18 @@ export const statusCommand: Command = {
   async run(args, world) {
     const { values } = parseArgs({ args: [...args], options: { ...LOOK_FLAGS, ...CLUSTER_FLAGS } });
     const whom = whomToAsk(values, world);
-    const isCluster =
-      whom === 'cluster' ||
-      (whom === 'either' && hasCluster(values, world) && !(await isAnswering(values, world)));
+    const noCluster = whom === 'either' ? whyNoCluster(values, world) : undefined;
+    const mayAskCluster = whom === 'either' && noCluster === undefined;
+    const isCluster = whom === 'cluster' || (mayAskCluster && !(await isAnswering(values, world)));
     if (isCluster) return await askCluster('status', await statusQuestion(values), values, world);
     const output = isClusterJson(values) ? { output: 'json' } : {};
     const view = { text: renderStatus, json: (status: unknown) => status };
-    return await look('status', view, { ...values, ...output }, world);
+    return await look(
+      'status',
+      view,
+      { ...values, ...output, ...(noCluster === undefined ? {} : { noCluster }) },
+      world,
+    );
   },
 };
 

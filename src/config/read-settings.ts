@@ -6,6 +6,7 @@
 import { parseArgs } from 'node:util';
 import convict from 'convict';
 import { loadAll } from 'js-yaml';
+import { errorCode } from '../error-code.ts';
 import { SETTINGS, type SettingTexts } from './agent-settings.ts';
 import { environmentName, type SettingRow } from './setting-row.ts';
 
@@ -106,9 +107,9 @@ function readFileSettings(
     values = loadAll(readFile(path));
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    throw new SettingError(
-      `the settings file ${path} cannot be read: ${error.message.split('\n')[0]}`,
-    );
+    const why =
+      errorCode(error) === 'ENOENT' ? 'there is no such file' : error.message.split('\n')[0];
+    throw new SettingError(`the settings file ${path} cannot be read: ${why}`);
   }
   const [value] = values;
   if (value === null || value === undefined) return {};

@@ -254,7 +254,7 @@ describe('herald decode', function () {
       const { stderr, stdout, status } = await herald(['decode', '--mrt', join(folder, 'none')]);
       expect(status).to.equal(2);
       expect(stdout).to.equal('');
-      expect(stderr).to.match(/^herald decode: cannot read .*none.*\n$/);
+      expect(stderr).to.match(/^herald decode: .*none.* cannot be read: there is no such file\n$/);
     });
 
     it('reads what can be read only once: a pipe, or standard input', async () => {

@@ -176,6 +176,19 @@ describe('the look commands', () => {
     }
   });
 
+  it('say why no cluster was asked either, where nobody has named a socket', async () => {
+    const nowhere = join(directory, 'no-kubeconfig');
+    for (const [command, args] of [
+      [statusCommand, []],
+      [explainCommand, ['192.0.2.8']],
+    ] as const) {
+      const asked = await finished(command, args, undefined, { KUBECONFIG: nowhere });
+      expect(asked.status).to.equal(1);
+      expect(asked.stderr).to.match(/^herald \w+: no agent answers at .*; nor a cluster: /);
+      expect(asked.stderr).to.include(nowhere);
+    }
+  });
+
   it('exit 1 for an address that is not claimed, with what to write', async () => {
     const { status, stdout } = await finished(explainCommand, at('192.0.2.200'));
     expect(status).to.equal(1);

@@ -56,6 +56,7 @@ describe('the flags of herald router', () => {
       [{ asn: '64500' }, /^--neighbor-range is missing/],
       [{ ...BASE, asn: '0' }, /not an AS number/],
       [{ ...BASE, 'neighbor-range': ['192.0.2.0/33'] }, /'192\.0\.2\.0\/33' is not a range/],
+      [{ ...BASE, 'neighbor-range': ['192.0.2.0'] }, /'192\.0\.2\.0' is not a range/],
       [{ ...BASE, 'neighbor-asn': 'internal' }, /not an AS number/],
       [{ ...BASE, listen: '179' }, /--listen '179' is not ADDRESS:PORT/],
       [{ ...BASE, listen: '::1:179' }, /not ADDRESS:PORT/],

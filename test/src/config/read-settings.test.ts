@@ -144,10 +144,12 @@ describe('settings', () => {
         args: ['--config', '/c'],
         env: {},
         readFile: () => {
-          throw new Error('ENOENT: no such file');
+          throw Object.assign(new Error('ENOENT: no such file'), { code: 'ENOENT' });
         },
       });
-    expect(problem(missing)).to.include('the settings file /c cannot be read: ENOENT');
+    expect(problem(missing)).to.include(
+      'the settings file /c cannot be read: there is no such file',
+    );
   });
 });
 
