@@ -140,6 +140,8 @@ describe('several controllers', function () {
     expect(tookMs, 'not before the lease of 15 s has run out').to.be.above(10_000);
     // 15 s from when b saw the last renewal, which may be 2.4 s later
     expect(tookMs).to.be.below(30_000);
+    const lease = await cluster.api.get(LEASES, CONTROLLER_LEASE);
+    expect(at(lease, 'spec', 'leaseDurationSeconds')).to.equal(15);
     await actsOn('two', 'b');
     // there is something to do when it wakes up, and it is not its to do
     await cluster.addService({ namespace: await cluster.namespace(), name: 'web' });

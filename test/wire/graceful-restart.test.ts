@@ -2,6 +2,7 @@
 
 import { expect } from 'chai';
 import { bulkyRoutes } from '../support/bulky-routes.ts';
+import { tenthsDuring } from '../support/own-clock.ts';
 import type { NeighbourConnection, Received } from '../support/scripted-neighbour.ts';
 import { withPair, withSession } from '../support/speaker-under-test.ts';
 import { KEEPALIVE, open, shutdownText, Type, toHex } from '../support/wire-bytes.ts';
@@ -97,7 +98,10 @@ describe('how our side leaves', () => {
       await new Promise((resolve) => setTimeout(resolve, 200));
       expect(subject.status().routesPending).to.be.above(1000);
       const started = performance.now();
-      await subject.stop({ kind: 'shutdown', text: 'bye', deadlineMs: 500 });
+      const { tenths } = await tenthsDuring(
+        subject.stop({ kind: 'shutdown', text: 'bye', deadlineMs: 500 }),
+      );
+      expect(tenths, 'tenths of a second by our own clock').to.be.below(70);
       // the hold time of the neighbour, which says nothing any more, is 30 s
       expect(performance.now() - started).to.be.within(400, 20_000);
     }));

@@ -9,6 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { NodeTcpTransport } from '../../protocol/io/node-tcp.ts';
 import { itConcurrently } from '../support/concurrently.ts';
+import { tenthsDuring } from '../support/own-clock.ts';
 import { dialSpeaker, NeighbourPort } from '../support/scripted-neighbour.ts';
 import {
   address,
@@ -122,8 +123,10 @@ async function delayOpen(): Promise<void> {
   const timers = { delayOpenSeconds: 1 };
   await withPair({ peer: { timers } }, async ({ port }) => {
     const neighbour = await port.accept();
-    const { afterMs } = await neighbour.expectMessage(Type.open);
-    expect(afterMs).to.be.within(700, 15_000);
+    const opening = neighbour.expectMessage(Type.open);
+    const { result, tenths } = await tenthsDuring(opening);
+    expect(tenths, 'tenths of a second by our own clock').to.be.at.most(18);
+    expect(result.afterMs).to.be.within(700, 15_000);
     neighbour.send(open(), KEEPALIVE);
     await neighbour.expectKeepalive();
   });

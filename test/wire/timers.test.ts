@@ -59,7 +59,10 @@ async function silentAfterOpen(): Promise<void> {
     await neighbour.expectMessage(Type.open);
     neighbour.send(open());
     await neighbour.expectKeepalive();
+    const before = neighbour.messages.length;
     expect(await neighbour.expectNotification()).to.equal('4/0');
+    const since = neighbour.messages.slice(before);
+    expect(since.filter(({ type }) => type === Type.keepalive).length).to.be.within(1, 4);
     expect(subject.of('established')).to.deep.equal([]);
   });
 }

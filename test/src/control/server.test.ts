@@ -375,6 +375,8 @@ describe('ControlServer', () => {
       );
       // one at once, and then one every fifth of a second
       expect(built).to.be.at.most(1 + elapsedMs / 200);
+      // nor so seldom that a person would wait: by the turns of this process, some 170
+      expect(changes, 'changes until three were told').to.be.below(800);
       abort.abort();
       await Promise.all(watching);
     });

@@ -117,13 +117,13 @@ describe('standalone: checks', function () {
       }
     });
     expect(updates).to.equal(0);
-    check.answers('F');
+    check.answers('FFFW');
     await lab.announces([OTHER]);
     expect((await gate(VIP, 'healthy'))?.state).to.equal('closed');
     check.answers('PW');
     await untilGate(VIP, 'healthy', /\(1 of 2 successes/);
     await lab.announces([OTHER]);
-    check.answers('P');
+    check.answers('PW');
     await lab.announces([VIP, OTHER]);
     expect(await lab.upSince()).to.be.closeTo(since, SAME_SESSION_MS);
   });
@@ -211,7 +211,7 @@ describe('standalone: checks', function () {
       }
     });
     expect(updates).to.equal(0);
-    check.answers('F');
+    check.answers('FFFW');
     await lab.announces([]);
   });
 });

@@ -105,9 +105,9 @@ describe('standalone: how an agent leaves', function () {
     lab.ready(true);
     lab.start();
     await untilValue(
-      'the agent answers',
+      'it would announce',
       () => lab.status(),
-      () => true,
+      ({ claims }) => claims[0]?.peers[0]?.route === 'waiting',
     );
     const started = performance.now();
     expect(await lab.agent.stop(25_000)).to.equal(0);
