@@ -12,7 +12,7 @@ import { type FoundAccess, findAccess, KubeAccessError } from '../sources/kube/f
 import { loadKubeAccess } from '../sources/kube/kube-access.ts';
 import { filledText, part } from '../sources/kube/loose-fields.ts';
 import { UsageError, type World } from './command.ts';
-import { isJson, styleOf } from './look.ts';
+import { isAnswering, isJson, styleOf } from './look.ts';
 
 export const CLUSTER_FLAGS = {
   kubeconfig: { type: 'string' },
@@ -40,7 +40,7 @@ export interface ClusterValues {
 }
 
 /** Somebody who names a kubeconfig means the cluster, and somebody who names a socket means the agent; else whoever answers. */
-export function whomToAsk(values: ClusterValues, world: World): 'agent' | 'cluster' | 'either' {
+function whomToAsk(values: ClusterValues, world: World): 'agent' | 'cluster' | 'either' {
   const isCluster =
     values.cluster === true || values.kubeconfig !== undefined || values.context !== undefined;
   if (isCluster && values.socket !== undefined) {
@@ -118,8 +118,22 @@ function sourcesOf({ kubeconfig, context }: ClusterValues, { env }: World) {
   };
 }
 
+export interface WhoIsAsked {
+  readonly whom: 'agent' | 'cluster';
+  /** why the cluster was not asked, where nobody has named the agent */
+  readonly noCluster?: string;
+}
+
+export async function whoIsAsked(values: ClusterValues, world: World): Promise<WhoIsAsked> {
+  const whom = whomToAsk(values, world);
+  if (whom !== 'either') return { whom };
+  const noCluster = whyNoCluster(values, world);
+  if (noCluster !== undefined) return { whom: 'agent', noCluster };
+  return { whom: (await isAnswering(values, world)) ? 'agent' : 'cluster' };
+}
+
 /** undefined where a kubeconfig is there to be used */
-export function whyNoCluster(values: ClusterValues, world: World): string | undefined {
+function whyNoCluster(values: ClusterValues, world: World): string | undefined {
   const access = found(values, world);
   return access instanceof KubeAccessError ? access.message : undefined;
 }

@@ -13,11 +13,10 @@ import {
   type ClusterValues,
   isClusterJson,
   namespaceOf,
-  whomToAsk,
-  whyNoCluster,
+  whoIsAsked,
 } from './cluster-look.ts';
 import { type Command, UsageError, type World } from './command.ts';
-import { isAnswering, LOOK_FLAGS, LOOK_HELP, look } from './look.ts';
+import { LOOK_FLAGS, LOOK_HELP, type LookValues, look } from './look.ts';
 
 const HELP = `usage: herald explain ADDRESS | NAMESPACE/NAME [options]
 
@@ -57,26 +56,27 @@ export const explainCommand: Command = {
       throw new UsageError('name one ADDRESS, or one NAMESPACE/NAME');
     }
     const subject = readSubject(text, values, world);
-    if (await isForCluster(subject, values, world)) {
+    // an agent knows nothing of Services
+    const { whom, ...why } =
+      subject.kind === 'service' && values.socket === undefined
+        ? ({ whom: 'cluster' } as const)
+        : await whoIsAsked(values, world);
+    if (whom === 'cluster') {
       return await askCluster('explain', await explainQuestion(subject), values, world);
     }
     if (subject.kind === 'service') throw new UsageError(ONLY_CLUSTER);
-    return await explainAgent(subject.address, values, world);
+    return await explainAgent(subject.address, { ...values, ...why }, world);
   },
 };
 
 const ONLY_CLUSTER =
   'an agent knows addresses: a Service is asked of the cluster, without --socket';
 
-async function isForCluster(subject: Subject, values: ClusterValues, world: World) {
-  const whom = whomToAsk(values, world);
-  if (whom === 'cluster') return true;
-  if (subject.kind === 'service') return values.socket === undefined;
-  if (whom === 'agent' || whyNoCluster(values, world) !== undefined) return false;
-  return !(await isAnswering(values, world));
-}
-
-async function explainAgent(address: Address, values: ClusterValues, world: World) {
+async function explainAgent(
+  address: Address,
+  values: ClusterValues & LookValues,
+  world: World,
+): Promise<number> {
   const view = {
     text: (status: AgentStatus, style: Parameters<typeof renderExplain>[2]) =>
       renderExplain(status, address, style).text,
@@ -84,9 +84,7 @@ async function explainAgent(address: Address, values: ClusterValues, world: Worl
     exitCode: (status: AgentStatus) => (findClaim(status, address) === undefined ? 1 : 0),
   };
   const output = isClusterJson(values) ? { output: 'json' } : {};
-  const why = whomToAsk(values, world) === 'either' ? whyNoCluster(values, world) : undefined;
-  const noCluster = why === undefined ? {} : { noCluster: why };
-  return await look('explain', view, { ...values, ...output, ...noCluster }, world);
+  return await look('explain', view, { ...values, ...output }, world);
 }
 
 async function explainQuestion(subject: Subject) {

@@ -8,11 +8,10 @@ import {
   CLUSTER_HELP,
   type ClusterQuestion,
   isClusterJson,
-  whomToAsk,
-  whyNoCluster,
+  whoIsAsked,
 } from './cluster-look.ts';
 import type { Command } from './command.ts';
-import { isAnswering, LOOK_FLAGS, LOOK_HELP, look } from './look.ts';
+import { LOOK_FLAGS, LOOK_HELP, look } from './look.ts';
 
 const HELP = `usage: herald status [options]
 
@@ -36,19 +35,13 @@ export const statusCommand: Command = {
   help: HELP,
   async run(args, world) {
     const { values } = parseArgs({ args: [...args], options: { ...LOOK_FLAGS, ...CLUSTER_FLAGS } });
-    const whom = whomToAsk(values, world);
-    const noCluster = whom === 'either' ? whyNoCluster(values, world) : undefined;
-    const mayAskCluster = whom === 'either' && noCluster === undefined;
-    const isCluster = whom === 'cluster' || (mayAskCluster && !(await isAnswering(values, world)));
-    if (isCluster) return await askCluster('status', await statusQuestion(values), values, world);
+    const { whom, ...why } = await whoIsAsked(values, world);
+    if (whom === 'cluster') {
+      return await askCluster('status', await statusQuestion(values), values, world);
+    }
     const output = isClusterJson(values) ? { output: 'json' } : {};
     const view = { text: renderStatus, json: (status: unknown) => status };
-    return await look(
-      'status',
-      view,
-      { ...values, ...output, ...(noCluster === undefined ? {} : { noCluster }) },
-      world,
-    );
+    return await look('status', view, { ...values, ...output, ...why }, world);
   },
 };
 

@@ -138,7 +138,6 @@ function anycastVerdict(claim: IpClaim, reach: Reach, refusers: Refusers): Words
   };
 }
 
-/** each agent alone opens or closes it by its own endpoints */
 interface Counts {
   readonly expected: number;
   readonly announcing: number;

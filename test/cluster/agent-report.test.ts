@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createSpeaker, ipv4, prefix, routerId, type Speaker } from 'bgp-ts';
 import { expect } from 'chai';
 import { BGP_PEERS, IP_NODES, LEASES, NODES } from '../../src/sources/kube/resources.ts';
-import { done, notYet, until, untilValue } from '../support/poll.ts';
+import { done, notYet, until, untilStill, untilValue } from '../support/poll.ts';
 import { anycastClaim, EXCLUSIVE_POOL, poolBody } from './support/agent-documents.ts';
 import { type AgentRun, ipNodeOf, startAgent, untilIpNode } from './support/agent-run.ts';
 import { type BirdRouter, startBird } from './support/bird.ts';
@@ -207,16 +207,9 @@ describe('the report of an agent, on a real API server', function () {
       (found) => found.status.conditions?.some((one) => one.reason === 'AllUp') === true,
     );
     // what is told last may be of before the last flap; an agent that has written much waits five seconds for its next write
-    let stood = { writes: writes(), sinceMs: performance.now() };
-    await until(
-      'nothing is written for twelve seconds',
-      () => {
-        const now = { writes: writes(), sinceMs: performance.now() };
-        if (now.writes !== stood.writes) stood = now;
-        return now.sinceMs - stood.sinceMs > 12_000 ? done(0) : notYet(now.writes);
-      },
-      { timeoutMs: 90_000 },
-    );
+    await untilStill('nothing is written for twelve seconds', writes, 12_000, {
+      timeoutMs: 90_000,
+    });
     const before = writes();
     const quietMs = performance.now();
     await until(

@@ -10,7 +10,7 @@ import {
   inNamespace,
   SERVICES,
 } from '../../src/sources/kube/resources.ts';
-import { done, notYet, passes, until, untilValue } from '../support/poll.ts';
+import { passes, untilStill, untilValue } from '../support/poll.ts';
 import type { AuditMark } from './support/audit.ts';
 import { at, type Cluster, conditionOf, startCluster } from './support/cluster.ts';
 import { type HeraldRun, startHerald } from './support/herald-run.ts';
@@ -265,16 +265,9 @@ describe('what the controller tells', () => {
         .filter(({ user, verb }) => user === 'controller' && verb !== 'watch')
         .map(({ verb, resource, name = '' }) => `${verb} ${resource} ${name}`);
     // what was debounced has been written by then
-    let calm = { mark: cluster.auditMark(), sinceMs: performance.now() };
-    await until(
-      'nothing is asked for eight seconds',
-      () => {
-        const calls = callsSince(calm.mark);
-        if (calls.length > 0) calm = { mark: cluster.auditMark(), sinceMs: performance.now() };
-        return performance.now() - calm.sinceMs > 8000 ? done(true) : notYet(calls);
-      },
-      { timeoutMs: 90_000 },
-    );
+    const settling = cluster.auditMark();
+    const calls = () => callsSince(settling).length;
+    await untilStill('nothing is asked for eight seconds', calls, 8000, { timeoutMs: 90_000 });
     const mark = cluster.auditMark();
     const cpuSeconds = controller?.cpuSeconds() ?? 0;
     await passes(10_000);

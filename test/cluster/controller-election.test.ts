@@ -3,7 +3,7 @@
 import { expect } from 'chai';
 import { CONTROLLER_LEASE } from '../../src/model/names.ts';
 import { BGP_PEERS, LEASES } from '../../src/sources/kube/resources.ts';
-import { done, notYet, passes, until, untilValue } from '../support/poll.ts';
+import { passes, untilStill, untilValue } from '../support/poll.ts';
 import type { AuditMark } from './support/audit.ts';
 import { at, type Cluster, startCluster } from './support/cluster.ts';
 import { PATIENT } from './support/full-run.ts';
@@ -96,12 +96,7 @@ describe('several controllers', function () {
   async function rests(user: string): Promise<void> {
     const since = cluster.auditMark();
     const others = () => writes(user, since).filter((write) => !write.startsWith('update leases'));
-    let stood = { count: 0, sinceMs: performance.now() };
-    await until(`${user} writes nothing for three seconds`, () => {
-      const count = others().length;
-      if (count !== stood.count) stood = { count, sinceMs: performance.now() };
-      return performance.now() - stood.sinceMs > 3000 ? done(true) : notYet(others());
-    });
+    await untilStill(`${user} writes nothing for three seconds`, () => others().length, 3000);
   }
 
   it('waits for kinds that are installed later, and says so at /readyz', async () => {

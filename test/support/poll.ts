@@ -79,3 +79,22 @@ export async function untilValue<T>(
     options,
   );
 }
+
+/** Until a count has not grown for so long: what had begun before has come to its end. */
+export async function untilStill(
+  describe: string,
+  count: () => number,
+  stillMs: number,
+  options: PollOptions = {},
+): Promise<void> {
+  let stood = { count: count(), sinceMs: performance.now() };
+  await until(
+    describe,
+    () => {
+      const now = { count: count(), sinceMs: performance.now() };
+      if (now.count !== stood.count) stood = now;
+      return now.sinceMs - stood.sinceMs > stillMs ? done(undefined) : notYet(now.count);
+    },
+    options,
+  );
+}
