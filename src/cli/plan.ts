@@ -8,7 +8,9 @@ import { CannotLook } from '../cluster-view/asking.ts';
 import type { Documents } from '../model/documents.ts';
 import { NO_DOCUMENTS } from '../model/documents.ts';
 import { plan } from '../plan/plan.ts';
+import { conflictsOf } from '../plan/plan-conflicts.ts';
 import { changed, readChange } from '../plan/plan-documents.ts';
+import { removalOf } from '../plan/plan-names.ts';
 import type { PlanNode } from '../plan/plan-view.ts';
 import { readPlanCluster } from '../plan/read-plan-cluster.ts';
 import { isTouched, renderPlan } from '../plan/render-plan.ts';
@@ -21,10 +23,11 @@ const HELP = `usage: herald plan -f CHANGE.yaml [options]
 
 Says which BGP sessions and routes would change on which node if the documents of a file were
 applied: the agents' own decision, made twice. Nothing is written. What the controller would do
-after that (place a claim anew, give an address to a Service that waits) is not part of it.
+after that (place a claim again, give an address to a Service that waits) is not part of it.
 
   -f, --file FILE         IPPools, BGPPeers and IPClaims as they shall be; several are allowed
-  --delete KIND/NAME      as if this document were deleted: BGPPeer/tor-a; several are allowed
+  --delete KIND/NAME      as if this document were deleted: BGPPeer/tor-a; several are allowed.
+                          KIND as kubectl takes it: bgppeer, bgppeers and bgpp are BGPPeer too
   --source files:DIR      plan for this machine's agent and its documents in DIR, not for a cluster
   --node-name NAME        with files: this machine's name (default: its host name)
   --kubeconfig FILE       the cluster (default: KUBECONFIG, then ~/.kube/config)
@@ -49,6 +52,7 @@ const FLAGS = {
 interface Standing {
   readonly documents: Documents;
   readonly nodes: readonly PlanNode[];
+  readonly refusedNow?: ReadonlySet<string>;
 }
 
 export const planCommand: Command = {
@@ -74,15 +78,31 @@ export const planCommand: Command = {
       return complain([error.message], world);
     }
     const { documents, nodes } = standing;
-    const made = plan(documents, changed(documents, { put: change.put, remove }, from), nodes);
+    const { subjects, sentences } = removals(remove, documents);
+    if (sentences.length > 0) return complain(sentences, world);
+    const after = changed(documents, { put: change.put, remove: subjects }, from);
+    const conflicts = conflictsOf({ ...standing, before: documents, after });
+    if (conflicts.length > 0) return complain(conflicts, world);
+    const made = plan(documents, after, nodes);
     const text =
       made.nodes.some(isTouched) || made.notes.length > 0
         ? renderPlan(made, styleOf(world))
         : 'Nothing changes on any node\n';
     world.stdout.write(values.json ? `${JSON.stringify(made, undefined, 2)}\n` : text);
-    return 0;
+    return made.nodes.some(({ sessions }) => sessions.some(isRefused)) ? 1 : 0;
   },
 };
+
+function isRefused({ what }: { readonly what: string }): boolean {
+  return what === 'refused';
+}
+
+function removals(remove: readonly string[], documents: Documents) {
+  const found = remove.map((written) => removalOf(written, documents));
+  const sentences = found.flatMap((each) => (each.ok ? [] : [each.sentence]));
+  if (found.some((each) => !each.ok && each.isUsage)) throw new UsageError(sentences.join('; '));
+  return { subjects: found.flatMap((each) => (each.ok ? [each.subject] : [])), sentences };
+}
 
 function complain(sentences: readonly string[], world: World): number {
   for (const sentence of sentences) world.stderr.write(`herald plan: ${sentence}\n`);

@@ -233,8 +233,15 @@ describe('what people ask a cluster', function () {
     expect(status, stderr).to.equal(0);
     expect(squeezed(stdout)).to.include('Node node-a CHANGE WHAT ROUTER close session tor-b');
     expect(squeezed(stdout)).to.include('withdraw 198.51.100.7/32 tor-b');
-    const same = await herald(['plan', '--delete', 'IPPool/nobody'], cluster.kubeconfig);
-    expect(same.stdout).to.equal('Nothing changes on any node\n');
+    const unknown = await herald(['plan', '--delete', 'bgppeer/tor-x'], cluster.kubeconfig);
+    expect(unknown.status).to.equal(1);
+    expect(unknown.stderr).to.include("there is no BGPPeer 'tor-x'; did you mean 'tor-a'?");
+    const gone = await herald(['plan', '--delete', 'bgppeers/tor-b'], cluster.kubeconfig);
+    expect(squeezed(gone.stdout)).to.include('close session tor-b');
+    writeFileSync(file, JSON.stringify(own('IPPool', 'more', { addresses: ['198.51.100.0/25'] })));
+    const overlap = await herald(['plan', '-f', file], cluster.kubeconfig);
+    expect(overlap.status, overlap.stdout).to.equal(1);
+    expect(overlap.stderr).to.include('IPPool/more would be refused');
   });
 
   it('reads only: nothing of what it asks writes anything', async () => {

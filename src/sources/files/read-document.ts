@@ -11,10 +11,10 @@ import { convertPeer } from '../../model/convert-peer.ts';
 import { convertPool } from '../../model/convert-pool.ts';
 import type { IpClaim } from '../../model/ip-claim.ts';
 import type { IpPool } from '../../model/ip-pool.ts';
+import { nearest } from '../../model/nearest.ts';
 import type { Converted, DocumentPath } from '../../model/refusal.ts';
 import { type BrokenRule, brokenRule } from './cel-rules.ts';
 import { KINDS, type Kind, VALIDATORS } from './crd-schema.ts';
-import { nearest } from './nearest.ts';
 import { type Complaint, complaint, formatPath, shown } from './schema-sentence.ts';
 
 export type HeraldObject =

@@ -3,9 +3,9 @@
  * Of several errors the one that most likely caused the others is told: a misspelt field before the field that is then missing.
  */
 
+import { nearest } from '../../model/nearest.ts';
 import type { DocumentPath } from '../../model/refusal.ts';
 import { type SchemaError, schemaOutlines } from './crd-schema.ts';
-import { nearest } from './nearest.ts';
 
 export interface Complaint {
   readonly path: DocumentPath;

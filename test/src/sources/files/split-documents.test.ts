@@ -3,7 +3,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { loadAll } from 'js-yaml';
-import { nearest } from '../../../../src/sources/files/nearest.ts';
+import { nearest } from '../../../../src/model/nearest.ts';
 import { contentLine, splitDocuments } from '../../../../src/sources/files/split-documents.ts';
 
 describe('splitDocuments', () => {
