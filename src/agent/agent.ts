@@ -106,7 +106,7 @@ export class Agent {
   start(): void {
     const { speaker, addresses, log, maxStaleMs } = this.#options;
     this.#binder.release(new Map());
-    this.#knowledge.ownAddresses = this.#binder.ownAddresses();
+    this.#knowledge.own = this.#binder.ownAddresses();
     speaker.subscribe((event) => this.#onSpeaker(event));
     addresses.subscribe(() => this.#onKernel());
     this.#knowledge.restore(this.#now());
@@ -370,7 +370,7 @@ export class Agent {
   }
 
   #onKernel(): void {
-    this.#knowledge.ownAddresses = this.#binder.ownAddresses();
+    this.#knowledge.own = this.#binder.ownAddresses();
     this.#schedule();
   }
 

@@ -10,14 +10,14 @@ import type { AddressTable, KernelAddress } from '../linux/address-table.ts';
 import { NetlinkError } from '../linux/netlink-calls.ts';
 import type { Log } from '../log/log.ts';
 import type { BindingWish } from './desired.ts';
-import { isServiceAddress } from './service-address.ts';
+import { NO_ADDRESSES, type OwnAddresses, ownAddresses } from './service-address.ts';
 import type { BindingFact } from './view.ts';
 
 export class Binder {
   readonly #table: AddressTable;
   readonly #log: Log;
   #facts: ReadonlyMap<string, BindingFact> = new Map();
-  #own: ReadonlyMap<string, string> = new Map();
+  #own: OwnAddresses = NO_ADDRESSES;
   #isBehind = false;
   /** something of ours may be on an interface: worth asking the kernel about */
   #mayHold = true;
@@ -39,10 +39,14 @@ export class Binder {
 
   /** undefined: the kernel cannot be asked just now, which says nothing about what is there */
   #list(): readonly KernelAddress[] | undefined {
+    return this.#ask(() => this.#table.list());
+  }
+
+  #ask<T>(question: () => T): T | undefined {
     try {
-      const present = this.#table.list();
+      const answer = question();
       this.#isBehind = false;
-      return present;
+      return answer;
     } catch (error) {
       if (!(error instanceof NetlinkError)) throw error;
       this.#log.warn(
@@ -117,15 +121,10 @@ export class Binder {
     return ours.filter((known) => !kept.has(placeKey(known.address, known.interface)));
   }
 
-  /**
-   * By address key: what this machine is reached by, which no claim may take. A host address on `lo` is not among them:
-   * there is where people put service addresses by hand.
-   */
-  ownAddresses(): ReadonlyMap<string, string> {
-    const own = this.#list()?.filter((known) => !known.ours && !isServiceAddress(known));
-    if (own !== undefined) {
-      this.#own = new Map(own.map((known) => [addressKey(known.address), known.interface]));
-    }
+  /** what this machine is reached by, which no claim may take */
+  ownAddresses(): OwnAddresses {
+    const look = () => ownAddresses(this.#table.list(), () => this.#table.links());
+    this.#own = this.#ask(look) ?? this.#own;
     return this.#own;
   }
 }

@@ -3,16 +3,19 @@
  * claim could have every node of the cluster knock wherever they like. Names are not followed, since what they stand for can change.
  */
 
-import { type Address, addressEquals, addressKey, formatAddress, parseAddress } from 'bgp-ts';
+import { type Address, addressEquals, formatAddress, parseAddress } from 'bgp-ts';
 import type { CheckTarget } from '../model/check-spec.ts';
 import type { Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
+import { ownPlace } from './service-address.ts';
 import type { View } from './view.ts';
+
+type Knowing = Pick<View, 'ownAddresses' | 'hostAddresses' | 'cluster'>;
 
 /** why its checks are not asked; undefined: they may be */
 export function forbiddenCheck(
   { object, source }: Sourced<IpClaim>,
-  view: Pick<View, 'ownAddresses' | 'cluster'>,
+  view: Knowing,
 ): string | undefined {
   if (source !== 'api') return undefined;
   for (const { target } of object.checks) {
@@ -24,16 +27,12 @@ export function forbiddenCheck(
   return undefined;
 }
 
-function isAllowed(
-  host: string,
-  own: Address,
-  { ownAddresses, cluster }: Pick<View, 'ownAddresses' | 'cluster'>,
-): boolean {
+function isAllowed(host: string, own: Address, view: Knowing): boolean {
   if (host === 'localhost') return true;
   const address = parseAddress(host);
   if (address === undefined) return false;
   if (addressEquals(address, own) || isLoopback(address)) return true;
-  return ownAddresses.has(addressKey(address)) || cluster?.addresses.includes(host) === true;
+  return ownPlace(address, 'api', view) !== undefined;
 }
 
 function isLoopback(address: Address): boolean {

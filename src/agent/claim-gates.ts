@@ -3,7 +3,7 @@
  * allowed, 6 not draining). Pure. A gate that a person closed drains: it is `draining` for the pool's wait, then `closed`.
  */
 
-import { addressKey, formatAddress } from 'bgp-ts';
+import { formatAddress } from 'bgp-ts';
 import type { Sourced } from '../model/documents.ts';
 import { outlivesPool } from '../model/former-pools.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
@@ -15,6 +15,7 @@ import { drained, drainGate, drainWaitMs, type TimedGate } from './drain-gate.ts
 import type { Gate } from './gate.ts';
 import { type JoinedGates, joinedGateOf } from './joined-gate.ts';
 import { type PlacementView, placedGate, type Standing, standingOf } from './placement.ts';
+import { ownPlace } from './service-address.ts';
 import { serviceGate } from './service-gate.ts';
 import type { Departure, Finding, View } from './view.ts';
 
@@ -167,7 +168,7 @@ function boundGate(claim: IpClaim, view: View): Gate {
 function pooledGate({ claim, pool, outlives }: ClaimSubject, view: View): Gate {
   const { address, name } = claim.object;
   if (pool === undefined) return inNoPool(claim);
-  const own = view.ownAddresses.get(addressKey(address));
+  const own = ownPlace(address, claim.source, view);
   if (own !== undefined) {
     const sentence = `${formatAddress(address)} is this machine's own address (${own})`;
     const remedy = `claim an address that no machine has; ${name} would take this machine off the network`;

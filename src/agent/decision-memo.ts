@@ -50,12 +50,13 @@ export class DecisionMemo {
 
   context(view: View, plans: readonly PeerPlan[]): DecisionContext {
     const joined = joinedGates(view);
-    const { documents, node, ownAddresses, nodeDrain, stopDrain, claimDrains, cluster } = view;
+    const { documents, node, nodeDrain, stopDrain, claimDrains, cluster } = view;
+    const own = [view.ownAddresses, view.hostAddresses, cluster?.addresses.join(' ')];
     const isFenced = view.fencedSinceMs !== undefined;
     const drains = [nodeDrain, stopDrain, claimDrains, cluster?.drains];
     const ages = [view.stale, view.staleApi];
     const { pools, formerPools } = documents;
-    const facts = [pools, formerPools, node, ownAddresses, ...drains, ...ages, isFenced];
+    const facts = [pools, formerPools, node, ...own, ...drains, ...ages, isFenced];
     const made = { plans, joined, facts };
     const known = this.#context;
     if (known !== undefined && isSameContext(known, made)) return known;

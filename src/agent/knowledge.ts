@@ -26,6 +26,7 @@ import { claimFinding, type JoinCheck, joinFinding } from './health.ts';
 import { type Heard, HeardDocuments } from './heard-documents.ts';
 import type { PasswordFiles } from './password-files.ts';
 import { documentsFrom, SAVED_VERSION, type SavedView, whileStopping } from './saved-view.ts';
+import { NO_ADDRESSES } from './service-address.ts';
 import type {
   BindingFact,
   ClusterFacts,
@@ -72,7 +73,7 @@ export class Knowledge {
   #claimDrains: ReadonlyMap<string, Drain> = new Map();
   departures: ReadonlyMap<string, Departure> = new Map();
   bindings: ReadonlyMap<string, BindingFact> = new Map();
-  ownAddresses: ReadonlyMap<string, string> = new Map();
+  own = NO_ADDRESSES;
 
   constructor(options: KnowledgeOptions) {
     this.#options = options;
@@ -219,7 +220,7 @@ export class Knowledge {
       joined: joinFinding(joinCheck, this.verdicts),
       health: this.#health(),
       bindings: this.bindings,
-      ownAddresses: this.ownAddresses,
+      ...this.own,
       passwords: this.#passwordFacts(),
       claimDrains: this.#claimDrains,
       departures: this.departures,

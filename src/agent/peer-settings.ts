@@ -13,6 +13,7 @@ import {
 } from 'bgp-ts';
 import { type BgpPeer, overrideFor, type PeerOverride } from '../model/bgp-peer.ts';
 import { selects } from '../model/labels.ts';
+import { ownPlace } from './service-address.ts';
 import type { NodeIdentity, PasswordFact, View } from './view.ts';
 
 /** Everything about a session but whom it is with: shared by one neighbour and by a range of them. */
@@ -48,7 +49,7 @@ export function planPeer(peer: BgpPeer, view: View): PeerPlan | undefined {
     return { kind: 'range', peer, range: peer.target.range, template };
   }
   const target = targetOf(peer, override);
-  const own = view.ownAddresses.get(addressKey(target.address));
+  const own = ownPlace(target.address, 'files', view);
   if (own !== undefined && template.port === undefined) {
     const sentence = `BGPPeer ${peer.name}: ${formatAddress(target.address)} is this machine's own address (${own}); write the router's`;
     return { kind: 'refused', peer, sentence };

@@ -2,8 +2,8 @@
  * A BGP identifier for a machine that was given none: its first IPv4 address that is not for this machine alone, as every router
  * does it, else a number made of its name. RFC 6286 asks only that it is not zero and unique within the AS. Pure.
  *
- * A claimed address is on many machines, so one that a crash of ours left is never taken, and a host address on `lo`, where people put
- * service addresses by hand, only where there is no other: there it may as well be the machine's own.
+ * A claimed address is on many machines, so one that a crash of ours left is never taken, and a host address on `lo` or a dummy, where
+ * people and proxies put service addresses, only where there is no other: there it may as well be the machine's own.
  */
 
 import type { KernelAddress } from '../linux/address-table.ts';
@@ -14,11 +14,15 @@ const FNV_PRIME = 0x01000193;
 
 type Known = Pick<KernelAddress, 'address' | 'prefixLength' | 'interface' | 'ours'>;
 
-export function defaultRouterId(name: string, present: readonly Known[]): number {
+export function defaultRouterId(
+  name: string,
+  present: readonly Known[],
+  withoutArp: ReadonlySet<string> = new Set(),
+): number {
   const candidates = present.flatMap((known) => {
     const { address, ours } = known;
     if (ours || address.family !== 'ipv4' || isLocalOnly(address.bits >>> 0)) return [];
-    return [{ id: address.bits >>> 0, isService: isServiceAddress(known) }];
+    return [{ id: address.bits >>> 0, isService: isServiceAddress(known, withoutArp) }];
   });
   const best = candidates.find(({ isService }) => !isService) ?? candidates[0];
   return best?.id ?? hash(name);

@@ -22,6 +22,8 @@ export interface View {
   readonly bindings: ReadonlyMap<string, BindingFact>;
   /** by address key: addresses of this machine that are not ours to give away, and the interface they are on */
   readonly ownAddresses: ReadonlyMap<string, string>;
+  /** the same of host addresses, which a Node may say to be a service's (service-address.ts) */
+  readonly hostAddresses?: ReadonlyMap<string, string>;
   /** by peer name */
   readonly passwords: ReadonlyMap<string, PasswordFact>;
   /** a person drains the node */

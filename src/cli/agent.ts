@@ -13,6 +13,7 @@ import type { ReportHealth } from '../agent/kube-report/kube-report.ts';
 import { MachineMemory } from '../agent/kube-report/machine-memory.ts';
 import { defaultRouterId } from '../agent/router-id.ts';
 import { SavedViewFile } from '../agent/saved-view-file.ts';
+import { namesWithoutArp } from '../agent/service-address.ts';
 import { createAskHttp } from '../checks/ask-http.ts';
 import { nodeProbe } from '../checks/probe.ts';
 import { parseLabels, SETTINGS, type SettingTexts } from '../config/agent-settings.ts';
@@ -251,6 +252,7 @@ function createAgent(
   const listenAddress = parseAddress(settings.listenAddress);
   const routerId = parseRouterId(settings.routerId);
   const present = listed(() => addresses.list());
+  const withoutArp = namesWithoutArp(listed(() => addresses.links()));
   const { sources, text } = sourcesOf(settings);
   const store = new SavedViewFile(join(settings.stateDir, 'view.json'), log);
   return new Agent({
@@ -274,7 +276,7 @@ function createAgent(
       labels: { 'kubernetes.io/hostname': nodeName, ...parseLabels(settings.nodeLabels) },
     },
     ...(settings.asn === '' ? {} : { asn: Number(settings.asn) }),
-    routerId: routerId ?? defaultRouterId(nodeName, present),
+    routerId: routerId ?? defaultRouterId(nodeName, present, withoutArp),
     isRouterIdFixed: routerId !== undefined,
     joinCheck,
     maxStaleMs: Number(settings.maxStale) * 1000,

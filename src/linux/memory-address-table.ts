@@ -34,10 +34,11 @@ export class MemoryHost {
     return this.#addresses;
   }
 
-  addLink(name: string): void {
+  addLink(name: string, options: { hasArp?: boolean } = {}): void {
     const isLoopback = name === 'lo';
     this.#lastIndex += 1;
-    const link = { index: this.#lastIndex, name, isUp: true, isLoopback, hasArp: !isLoopback };
+    const { hasArp = !isLoopback } = options;
+    const link = { index: this.#lastIndex, name, isUp: true, isLoopback, hasArp };
     this.#links = [...this.#links, link];
     this.#tell();
   }

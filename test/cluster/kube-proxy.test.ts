@@ -1,7 +1,7 @@
 /**
  * Herald beside real kube-proxies, which write their rules when it suits them: a router must not send packets to a node that would refuse
  * them. A client asks for the address all the time, from before there is a Service; from the moment at which the router has a way, each of
- * its probes has to be answered. HERALD_TEST_PROXY_CHECK=none shows what it is about: without the check half a second of probes is lost.
+ * its probes has to be answered. One node's kube-proxy is in nftables mode, the other one's in iptables mode. HERALD_TEST_PROXY_CHECK=none shows what it is about: without the check half a second of probes is lost.
  */
 
 import { expect } from 'chai';
@@ -19,6 +19,7 @@ import { nodeAddress, podAddress, TrafficLab } from './support/traffic-lab.ts';
 const { HERALD_TEST_LONG = '', HERALD_TEST_PROXY_CHECK = 'http://127.0.0.1:10256/healthz' } =
   process.env;
 const ROUNDS = HERALD_TEST_LONG === '' ? 8 : 60;
+const MODES = ['nftables', 'iptables'];
 const EVERY_MS = 5;
 /** what is looked at after the last node has come */
 const AFTER_MS = 700;
@@ -37,7 +38,7 @@ describe('beside a real kube-proxy', function () {
     skipWithoutCluster(this, { lab: true });
     world = await TrafficLab.start();
     await world.cluster.applyObjects(poolBody('any', ['198.51.100.64/26']));
-    await world.startProxies();
+    await world.startProxies(MODES);
     await world.startHerald({ proxyCheck: HERALD_TEST_PROXY_CHECK });
   });
 
@@ -160,5 +161,35 @@ describe('beside a real kube-proxy', function () {
       );
       await probing.stop();
     }
+  });
+
+  it('what IPVS mode binds on every node is not the node’s own address', async () => {
+    const address = '198.51.100.121';
+    await serve('bound', address);
+    await world.reachedBy(address, (hops) => hops === BOTH);
+    const routes = await RouteWatch.start(world.router);
+    const nodes = [1, 2].map((index) => world.nodeHost(index));
+    for (const node of nodes) {
+      // a dummy where the kernel has one; what is seen of it are its name, its flags and its addresses
+      await node.ip('link add kube-ipvs0 type veth peer name far-end');
+      await node.ip('link set kube-ipvs0 arp off');
+      await node.ip(`address add ${address}/32 dev kube-ipvs0`);
+    }
+    // decided on after the addresses were seen
+    await serve('later', '198.51.100.122');
+    await world.reachedBy('198.51.100.122', (hops) => hops === BOTH);
+    expect(routes.events(address), 'changes of the paths').to.deep.equal([]);
+    await world.reachedBy(address, (hops) => hops === BOTH);
+    const probing = await Prober.start(world.client, {
+      ...{ address, port: 80, everyMs: 50, seconds: 60 },
+    });
+    await untilValue(
+      'the Service answers',
+      () => probing.read().at(-1)?.who ?? '',
+      (who) => who !== '',
+    );
+    await probing.stop();
+    await routes.stop();
+    for (const node of nodes) await node.ip('link delete kube-ipvs0');
   });
 });

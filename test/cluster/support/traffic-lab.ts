@@ -108,22 +108,22 @@ export class TrafficLab {
     this.runs.push(startHerald(['controller', '--metrics-address=off', ...flags], options));
   }
 
-  /** A real kube-proxy on each node, with a way between the nodes for its pods. */
-  async startProxies(): Promise<void> {
+  /** A real kube-proxy on each node, in the mode of the node, with a path between the nodes for its pods. */
+  async startProxies(modes: readonly string[] = ['nftables', 'nftables']): Promise<void> {
     const programs = await kubernetesPrograms(['kube-proxy'], (line) => {
       process.stderr.write(`kubernetes: ${line}\n`);
     });
     const args = [
       `--kubeconfig=${this.cluster.kubeconfig}`,
-      ...['--proxy-mode=nftables', '--healthz-bind-address=127.0.0.1:10256'],
+      '--healthz-bind-address=127.0.0.1:10256',
       ...['--metrics-bind-address=127.0.0.1:10249', '--conntrack-max-per-core=0'],
       ...['--conntrack-tcp-timeout-established=0', '--conntrack-tcp-timeout-close-wait=0'],
     ];
     for (const [index, host] of this.#nodes.entries()) {
       await this.router.ip(`route add 10.60.${index + 1}.0/24 via ${nodeAddress(index + 1)}`);
       await this.#reachApi(host);
-      const own = `--hostname-override=${host.name}`;
-      host.spawn('kube-proxy', programs.get('kube-proxy') ?? '', [...args, own]);
+      const own = [`--hostname-override=${host.name}`, `--proxy-mode=${modes[index]}`];
+      host.spawn('kube-proxy', programs.get('kube-proxy') ?? '', [...args, ...own]);
     }
   }
 

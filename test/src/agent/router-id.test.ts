@@ -29,6 +29,13 @@ describe('the default BGP identifier', () => {
     expect(defaultRouterId('node-1', present)).to.equal(routerId('10.0.0.11'));
   });
 
+  it('is no address that a proxy binds on a dummy', () => {
+    const bound = on('kube-ipvs0', '10.96.0.1/32');
+    const present = [LOOPBACK, bound, on('eth0', '10.0.0.11/24')];
+    const dummies = new Set(['lo', 'kube-ipvs0']);
+    expect(defaultRouterId('node-1', present, dummies)).to.equal(routerId('10.0.0.11'));
+  });
+
   it("may be a host address on another interface: some providers give a machine's own as one", () => {
     const present = [LOOPBACK, VIP, on('eth0', '203.0.113.5/32')];
     expect(defaultRouterId('node-1', present)).to.equal(routerId('203.0.113.5'));

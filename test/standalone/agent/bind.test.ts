@@ -182,4 +182,24 @@ describe('standalone: bound addresses', function () {
     await lab.node.ip('link delete late0');
     await lab.announces([VIP]);
   });
+
+  it('what proxies bind for Services is not the machine’s own: the routes stay', async () => {
+    // kernels of tests may have no dummies: what an agent sees of one are its name, its flags and its addresses
+    const bound = ['kube-ipvs0', 'kube-dummy-if', 'nodelocaldns', 'cilium_host'].map(
+      (name, index) => ({ name, address: `198.51.100.${20 + index}` }),
+    );
+    lab.write({ 'base.yaml': [peer(), pool()], 'vip.yaml': [claim(VIP)] });
+    lab.ready(true);
+    lab.start();
+    await lab.announces([VIP]);
+    for (const { name, address } of bound) {
+      await lab.node.ip(`link add ${name} type veth peer name far-${name.slice(-6)}`);
+      await lab.node.ip(`link set ${name} arp off`);
+      for (const each of [VIP, address]) await lab.node.ip(`address add ${each}/32 dev ${name}`);
+    }
+    // these claims are decided on after the addresses were seen
+    lab.write({ 'bound.yaml': bound.map(({ address }) => claim(address)) });
+    await lab.announces([VIP, ...bound.map(({ address }) => address)]);
+    for (const { name } of bound) await lab.node.ip(`link delete ${name}`);
+  });
 });
