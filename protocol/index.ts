@@ -208,6 +208,8 @@ export {
 } from './net/address-text.ts';
 export { AS_TRANS, isUsableAsn } from './net/asn.ts';
 export { address, ipv4, ipv6, prefix, routerId } from './net/literal.ts';
+export type { RefusedSettings } from './speaker/check-settings.ts';
+export { sortSettings } from './speaker/check-settings.ts';
 export { describeDown } from './speaker/describe-down.ts';
 export type { DesiredRange, RangeSettings } from './speaker/dynamic-peers.ts';
 export type {

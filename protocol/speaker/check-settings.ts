@@ -1,7 +1,7 @@
 /**
  * What no session could be made of, found before anything is touched: a number that OPEN has no room for, or that its RFC forbids
- * us to send, would otherwise show only when the neighbour answers, and there as an exception in a callback. What the kernel
- * has to say about addresses, keys and interfaces is an event of the dial, not of this.
+ * us to send, would otherwise show only when the neighbour answers, and there as an exception in a callback. Each is the trouble of one
+ * neighbour, never of the others. What the kernel has to say about addresses, keys and interfaces is an event of the dial, not of this.
  */
 
 import { Role } from '../bgp/codes.ts';
@@ -15,39 +15,59 @@ import type { PeerSettings, PeerTimers } from './settings.ts';
 const MAX_RESTART_SECONDS = 4095;
 const ROLES: readonly number[] = Object.values(Role);
 
-/** Throws a RangeError with one sentence if these neighbours cannot be had as they are. */
-export function checkSettings(
-  peers: readonly { readonly settings: PeerSettings }[],
-  ranges: readonly DesiredRange[] = [],
-): void {
+/** A neighbour, or a range of them, that cannot be had as it is. */
+export interface RefusedSettings {
+  /** its name in the settings; where two have one name, the second is refused */
+  readonly name: string;
+  /** names it again, and says why */
+  readonly sentence: string;
+}
+
+export interface SortedSettings<P, R> {
+  readonly peers: readonly P[];
+  readonly ranges: readonly R[];
+  readonly refused: readonly RefusedSettings[];
+}
+
+type RangeWish = Pick<DesiredRange, 'settings' | 'range' | 'limit'>;
+
+/** Those that can be had, and for each of the others one sentence. Of two that contradict each other the first is taken. Pure. */
+export function sortSettings<P extends { readonly settings: PeerSettings }, R extends RangeWish>(
+  peers: readonly P[],
+  ranges: readonly R[] = [],
+): SortedSettings<P, R> {
   const names = new Set<string>();
-  for (const { settings } of [...peers, ...ranges]) {
-    const { name } = settings;
-    const problem = names.has(name) ? 'there are two of this name' : problemOf(settings);
-    if (problem !== undefined) throw new RangeError(`neighbour ${name}: ${problem}`);
-    names.add(name);
-  }
-  checkRanges(ranges, [...names]);
-}
-
-function checkRanges(ranges: readonly DesiredRange[], names: readonly string[]): void {
+  const refused: RefusedSettings[] = [];
+  const isRefused = (kind: string, name: string, problem: string | undefined): boolean => {
+    if (problem === undefined) names.add(name);
+    else refused.push({ name, sentence: `${kind} ${name}: ${problem}` });
+    return problem !== undefined;
+  };
+  const own = (settings: RangeSettings) =>
+    names.has(settings.name) ? 'there are two of this name' : problemOf(settings);
+  const goodPeers = peers.filter(
+    ({ settings }) => !isRefused('neighbour', settings.name, own(settings)),
+  );
+  const listed = [...names];
   const known = new Set<string>();
-  for (const { range, limit, settings } of ranges) {
-    const problem = rangeProblem({ range, limit }, known.has(prefixKey(range)));
-    if (problem !== undefined) throw new RangeError(`range ${settings.name}: ${problem}`);
-    const clash = names.find((name) => name.startsWith(`${settings.name}/`));
-    if (clash !== undefined) {
-      const why = `the neighbour ${clash} is called like one of its own`;
-      throw new RangeError(`range ${settings.name}: ${why}`);
-    }
+  const goodRanges = ranges.filter((wish) => {
+    const { range, settings } = wish;
+    const problem =
+      own(settings) ?? rangeProblem(wish, known.has(prefixKey(range))) ?? clash(settings, listed);
+    if (isRefused('range', settings.name, problem)) return false;
     known.add(prefixKey(range));
-  }
+    return true;
+  });
+  return { peers: goodPeers, ranges: goodRanges, refused };
 }
 
-function rangeProblem(
-  { range, limit }: Pick<DesiredRange, 'range'> & { readonly limit: number | undefined },
-  isKnown: boolean,
-): string | undefined {
+/** its neighbours are called `NAME/ADDRESS` */
+function clash({ name }: RangeSettings, listed: readonly string[]): string | undefined {
+  const other = listed.find((each) => each.startsWith(`${name}/`));
+  return other && `the neighbour ${other} is called like one of its own`;
+}
+
+function rangeProblem({ range, limit }: RangeWish, isKnown: boolean): string | undefined {
   if (isKnown) return `there are two for ${formatPrefix(range)}`;
   if (limit === undefined || isWhole(limit, 1, 0xffff)) return undefined;
   return `a limit is 1 to 65535 neighbours, not ${limit}`;

@@ -21,6 +21,7 @@ import {
   type Prefix,
   prefixContains,
 } from '../net/address.ts';
+import { eachApart } from './each-apart.ts';
 import type { PeerSpeakerEvent } from './events.ts';
 import { PeerDriver } from './peer-driver.ts';
 import type { PeerWorld } from './peer-world.ts';
@@ -113,11 +114,11 @@ export class DynamicPeers {
     isOutdated: () => boolean,
   ): void {
     this.#ranges = ranges;
-    for (const member of [...this.#members.values()]) {
+    eachApart([...this.#members.values()], (member) => {
       if (isOutdated()) return;
       const range = isTaken(member.remote) ? undefined : this.rangeOf(member.remote.address);
       this.#applyTo(member, range);
-    }
+    });
   }
 
   /** The caller has seen that the address belongs to a range and to no neighbour of its own. */

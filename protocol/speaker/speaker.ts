@@ -23,8 +23,9 @@ import {
   TransportError,
 } from '../io/transport.ts';
 import { addressKey, prefixKey } from '../net/address.ts';
-import { checkSettings } from './check-settings.ts';
+import { type RefusedSettings, sortSettings } from './check-settings.ts';
 import { type Admission, type DesiredRange, DynamicPeers } from './dynamic-peers.ts';
+import { eachApart } from './each-apart.ts';
 import type { PeerStatus, SpeakerEvent } from './events.ts';
 import { PeerDriver } from './peer-driver.ts';
 import type { PeerWorld } from './peer-world.ts';
@@ -122,13 +123,12 @@ export class Speaker {
   }
 
   /**
-   * Idempotent: the same wishes twice send nothing. Throws a RangeError, and does nothing, for settings that cannot be had. What is
-   * wished from within an event replaces what is being applied.
+   * Idempotent: the same wishes twice send nothing. Settings that cannot be had are refused, one by one: such a neighbour has no session, and
+   * all others are as wished. What is wished from within an event replaces what is being applied.
    */
-  apply(desired: Desired): void {
-    if (this.#stopping) return;
-    const { peers, ranges = [] } = desired;
-    checkSettings(peers, ranges);
+  apply(desired: Desired): readonly RefusedSettings[] {
+    if (this.#stopping) return [];
+    const { peers, ranges, refused } = sortSettings(desired.peers, desired.ranges);
     this.#wishes = {
       peers: peers.map((peer) => ({ ...peer, settings: own(peer.settings) })),
       ranges: ranges.map((each) => ({
@@ -138,7 +138,7 @@ export class Speaker {
         routes: [...each.routes],
       })),
     };
-    if (this.#isApplying) return;
+    if (this.#isApplying) return refused;
     this.#isApplying = true;
     try {
       while (this.#wishes !== undefined && !this.#stopping) this.#applyLatest(this.#wishes);
@@ -146,6 +146,7 @@ export class Speaker {
       this.#isApplying = false;
       this.#wishes = undefined;
     }
+    return refused;
   }
 
   /** what this neighbour has announced; empty unless its settings say `inbound: { kind: 'keep' }` */
@@ -185,20 +186,22 @@ export class Speaker {
     const isOutdated = () => this.#wishes !== undefined || this.#stopping;
     const wanted = new Map(peers.map((peer) => [peer.settings.name, peer]));
     this.#rename(wanted);
-    for (const [name, driver] of this.#peers) {
-      if (isOutdated()) return;
-      const peer = wanted.get(name);
-      if (peer === undefined) this.#remove(driver, CeaseSubcode.peerDeconfigured);
-      else if (needsNewSession(driver.settings, peer.settings)) {
-        this.#remove(driver, CeaseSubcode.otherConfigurationChange);
-      }
-    }
     const takes = (remote: Endpoint) => peers.some(({ settings }) => isFrom(remote, settings));
-    this.#applyRanges(ranges);
-    this.#dynamic.apply(ranges, takes, isOutdated);
-    for (const peer of peers) {
-      if (isOutdated()) return;
-      this.#applyPeer(peer);
+    const steps = [
+      () => eachApart([...this.#peers.values()], (driver) => this.#removeUnless(driver, wanted)),
+      () => this.#applyRanges(ranges),
+      () => this.#dynamic.apply(ranges, takes, isOutdated),
+      () => eachApart(peers, (peer) => isOutdated() || this.#applyPeer(peer)),
+    ];
+    eachApart(steps, (step) => isOutdated() || step());
+  }
+
+  #removeUnless(driver: PeerDriver, wanted: ReadonlyMap<string, DesiredPeer>): void {
+    if (this.#wishes !== undefined || this.#stopping) return;
+    const peer = wanted.get(driver.settings.name);
+    if (peer === undefined) this.#remove(driver, CeaseSubcode.peerDeconfigured);
+    else if (needsNewSession(driver.settings, peer.settings)) {
+      this.#remove(driver, CeaseSubcode.otherConfigurationChange);
     }
   }
 
@@ -243,8 +246,10 @@ export class Speaker {
   }
 
   #world(): PeerWorld {
-    const { clock, random, transport, interfaceAddresses } = this.#options;
+    const { clock, random, transport } = this.#options;
     const emit = (event: SpeakerEvent) => this.#emit(event);
+    const interfaceAddresses = (local: Endpoint) =>
+      this.#aside(() => this.#options.interfaceAddresses(local));
     return { clock, random, transport, interfaceAddresses, emit };
   }
 
@@ -344,15 +349,18 @@ export class Speaker {
   }
 
   #emit(event: SpeakerEvent): void {
-    for (const subscriber of this.#subscribers) {
-      try {
-        subscriber(event);
-      } catch (error) {
-        // a subscriber's mistake is its owner's to hear of, and must not tear a session that is in the middle of something
-        this.#options.clock.startTimer(0, () => {
-          throw error;
-        });
-      }
+    for (const subscriber of this.#subscribers) this.#aside(() => subscriber(event));
+  }
+
+  /** The mistake of another's function is its owner's to hear of, and must not tear a session that is in the middle of something. */
+  #aside<T>(call: () => T): T | undefined {
+    try {
+      return call();
+    } catch (error) {
+      this.#options.clock.startTimer(0, () => {
+        throw error;
+      });
+      return undefined;
     }
   }
 

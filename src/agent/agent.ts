@@ -348,10 +348,11 @@ export class Agent {
     }
     this.#desired = next;
     knowledge.rememberAnnounced(next);
-    this.#checks.apply(this.#desired, this.#view());
     this.#isSettling &&= next.claims.some(isUndecided);
+    // before all that could fail for another reason: what is taken back leaves
     tellSpeaker(next, this.#options, this.#isSettling);
     this.#announced.decided(next);
+    this.#checks.apply(next, this.#view());
     this.#unbindAfterFlush();
     if (this.#binder.isBehind) this.#timers.start('kernel', RETRY_MS, () => this.#onKernel());
     // what was decided is on its way by then

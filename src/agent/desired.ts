@@ -36,7 +36,7 @@ import {
   type RememberedDecision,
 } from './decision-memo.ts';
 import type { Gate } from './gate.ts';
-import { type PeerPlan, planPeer, type SessionTemplate, withoutTwins } from './peer-settings.ts';
+import { type PeerPlan, planPeer, type SessionTemplate, usablePlans } from './peer-settings.ts';
 import { RouteAttributeTable } from './route-attributes.ts';
 import type { View } from './view.ts';
 
@@ -87,7 +87,7 @@ const attributeTable = new RouteAttributeTable();
 const memo = new DecisionMemo();
 
 export function desired(view: View): DesiredState {
-  const plans = withoutTwins(
+  const plans = usablePlans(
     view.documents.peers.flatMap(({ object }) => planPeer(object, view) ?? []),
   );
   const outlets = plans.map((plan): Outlet => ({ plan, routes: [], places: 0 }));

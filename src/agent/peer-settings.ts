@@ -9,6 +9,8 @@ import {
   formatAddress,
   type PeerSettings,
   type Prefix,
+  prefixKey,
+  sortSettings,
   type TtlRule,
 } from 'bgp-ts';
 import { type BgpPeer, overrideFor, type PeerOverride } from '../model/bgp-peer.ts';
@@ -111,28 +113,63 @@ function ttlRule({ ttlSecurity, multihop }: BgpPeer): TtlRule | undefined {
 }
 
 /**
+ * What cannot be had beside the others on this node, or at all, is refused, each peer by itself: what the speaker would refuse is known before
+ * any route is decided on, so that nothing is said to be announced that no session carries.
+ */
+export function usablePlans(plans: readonly PeerPlan[]): readonly PeerPlan[] {
+  return withoutTwins(plans.map(ifPossible));
+}
+
+/**
  * Two peers that are one session on this node: the first counts, and files come first. Only a node can tell, since selectors and overrides are
  * about it.
  */
-export function withoutTwins(plans: readonly PeerPlan[]): readonly PeerPlan[] {
+function withoutTwins(plans: readonly PeerPlan[]): readonly PeerPlan[] {
   const known = new Map<string, string>();
   return plans.map((plan) => {
-    if (plan.kind !== 'neighbour') return plan;
-    const {
-      address,
-      zone = '',
-      port = DEFAULT_PORT,
-      sourceAddress,
-      sourceInterface,
-    } = plan.settings;
-    const source = sourceAddress === undefined ? '' : addressKey(sourceAddress);
-    const key = [addressKey(address), zone, port, source, sourceInterface ?? ''].join(' ');
+    if (plan.kind === 'refused') return plan;
+    const key = planKey(plan);
     const other = known.get(key);
     if (other === undefined) {
       known.set(key, plan.peer.name);
       return plan;
     }
-    const sentence = `BGPPeer ${plan.peer.name} is the same session as BGPPeer ${other} on this node; remove one, or give them different address, port or sourceAddress`;
-    return { kind: 'refused', peer: plan.peer, sentence };
+    return { kind: 'refused', peer: plan.peer, sentence: twinSentence(plan, other) };
   });
+}
+
+/** Routers of a range dial us: they are known by their address alone, whatever port or source the documents name beside it. */
+function planKey(plan: Exclude<PeerPlan, { kind: 'refused' }>): string {
+  if (plan.kind === 'range') return `range ${prefixKey(plan.range)}`;
+  const { address, zone = '', port = DEFAULT_PORT, sourceAddress, sourceInterface } = plan.settings;
+  const source = sourceAddress === undefined ? '' : addressKey(sourceAddress);
+  return [addressKey(address), zone, port, source, sourceInterface ?? ''].join(' ');
+}
+
+function twinSentence({ kind, peer }: PeerPlan, other: string): string {
+  return kind === 'range'
+    ? `BGPPeer ${peer.name} has the same addressRange as BGPPeer ${other} on this node, and a range has one BGPPeer for routers on all interfaces; remove one, or give them different addressRange or nodeSelector`
+    : `BGPPeer ${peer.name} is the same session as BGPPeer ${other} on this node; remove one, or give them different address, port or sourceAddress`;
+}
+
+/** The schema should have said so; a peer that comes from elsewhere (a saved View, an older API server) is refused here. */
+function ifPossible(plan: PeerPlan): PeerPlan {
+  if (plan.kind === 'refused') return plan;
+  const { peer } = plan;
+  const { refused } =
+    plan.kind === 'neighbour'
+      ? sortSettings([plan])
+      : sortSettings([], [rangeWish({ ...plan, name: peer.name })]);
+  const [first] = refused;
+  return first === undefined ? plan : { kind: 'refused', peer, sentence: first.sentence };
+}
+
+/** a range as the speaker has it */
+export function rangeWish(range: {
+  readonly name: string;
+  readonly range: Prefix;
+  readonly template: SessionTemplate;
+}) {
+  const { name, template } = range;
+  return { range: range.range, settings: { ...template, name } };
 }

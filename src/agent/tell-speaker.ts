@@ -1,29 +1,26 @@
 /**
- * Hands what was decided to the speaker. Settings that no session can be made of are told; what runs goes on. `isPartial`: some of it could
- * not be decided yet, and routers that have kept our routes over a restart shall keep them until it is.
+ * Hands what was decided to the speaker. `desired()` has turned away what no session can be made of, each peer by itself; what the speaker
+ * refuses all the same is told here, and everything else is as decided. `isPartial`: some of it could not be decided yet, and routers that
+ * have kept our routes over a restart shall keep them until it is.
  */
 
 import type { AgentOptions } from './agent-options.ts';
 import type { DesiredState } from './desired.ts';
+import { rangeWish } from './peer-settings.ts';
 
 export function tellSpeaker(
   { peers, ranges }: DesiredState,
   { speaker, listen, log }: Pick<AgentOptions, 'speaker' | 'listen' | 'log'>,
   isPartial: boolean,
 ): void {
-  const dynamic = ranges.map(({ name, range, template, routes }) => ({
-    range,
-    settings: { ...template, name },
-    routes,
-    isPartial,
-  }));
+  const dynamic = ranges.map((range) => ({ ...rangeWish(range), routes: range.routes, isPartial }));
   const isListening = dynamic.length > 0 || peers.some(({ settings }) => settings.listen === true);
-  try {
-    speaker.apply({ peers: peers.map((peer) => ({ ...peer, isPartial })), ranges: dynamic });
-    if (isListening) listen();
-  } catch (error) {
-    // the schema should have said so
-    if (!(error instanceof RangeError)) throw error;
-    log.error('bgp.refused', { reason: error.message }, 'sessions left as they were');
+  const refused = speaker.apply({
+    peers: peers.map((peer) => ({ ...peer, isPartial })),
+    ranges: dynamic,
+  });
+  for (const { name, sentence } of refused) {
+    log.error('bgp.refused', { peer: name, reason: sentence }, 'no session with it');
   }
+  if (isListening) listen();
 }

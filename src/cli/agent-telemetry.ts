@@ -42,8 +42,9 @@ export class AgentTelemetry implements TelemetryHost {
     return {
       apply: (desired) => {
         const startedMs = performance.now();
-        speaker.apply(desired);
+        const refused = speaker.apply(desired);
         this.#metrics.applied((performance.now() - startedMs) / 1000);
+        return refused;
       },
       status: () => speaker.status(),
       stop: (how) => speaker.stop(how),

@@ -163,7 +163,10 @@ async function announce(
   const count =
     prefixes.length === 1 ? '1 prefix' : `${prefixes.length.toLocaleString('en')} prefixes`;
   output.say(`dialling ${peer} to announce ${count}`);
-  speaker.apply({ peers: [{ settings, routes: routesOf(prefixes, options) }] });
+  const [refused] = speaker.apply({
+    peers: [{ settings, routes: routesOf(prefixes, options) }],
+  });
+  if (refused !== undefined) throw new UsageError(refused.sentence);
   const progress = setInterval(() => {
     const [status] = speaker.status();
     if (status?.state !== 'established' || status.routesPending === 0) return;

@@ -18,7 +18,7 @@ import {
 import { join } from 'node:path';
 import { errorCode } from '../error-code.ts';
 import { makeFolder } from './make-folder.ts';
-import { lockFile, NetlinkError } from './netlink-calls.ts';
+import { lockFile } from './netlink-calls.ts';
 
 export type AddressLock =
   | { readonly kind: 'held'; readonly release: () => void }
@@ -41,7 +41,8 @@ export function takeAddressLock(folder: string, pid: number): AddressLock {
     if (lockFile(fd)) return holdOrRetry(fd, path, () => takeAddressLock(folder, pid), pid);
   } catch (error) {
     closeSync(fd);
-    if (error instanceof NetlinkError) return { kind: 'held', release: NOTHING };
+    // no locks in this file system, or no room for our name
+    if (errorCode(error) !== undefined) return { kind: 'held', release: NOTHING };
     throw error;
   }
   closeSync(fd);

@@ -71,12 +71,13 @@ export function overrideFor({ overrides }: BgpPeer, labels: Labels): PeerOverrid
   return overrides.find(({ nodeSelector }) => selects(nodeSelector, labels));
 }
 
-/** Two peers with one key are one session: the far end, its port, and where we dial from. */
+/**
+ * Two peers with one key are one session: the far end, its port, and where we dial from. Routers of a range dial us, so that their range is all
+ * there is.
+ */
 export function peerSessionKey({ target, port, sourceAddress, sourceInterface }: BgpPeer): string {
-  const remote =
-    target.kind === 'range'
-      ? formatPrefix(target.range)
-      : `${formatAddress(target.address)}%${target.zone ?? ''}`;
+  if (target.kind === 'range') return formatPrefix(target.range);
+  const remote = `${formatAddress(target.address)}%${target.zone ?? ''}`;
   const source = sourceAddress === undefined ? '' : formatAddress(sourceAddress);
   return [remote, port, source, sourceInterface ?? ''].join(' ');
 }

@@ -55,7 +55,8 @@ export function checkPeers(candidates: readonly Candidate<BgpPeer>[]): Conflict<
       continue;
     }
     const what = `it is the same session as BGPPeer/${other.name}`;
-    const how = 'remove one, or give them different address, port, sourceAddress or nodeSelector';
+    const parts = object.target.kind === 'range' ? 'addressRange' : 'address, port, sourceAddress';
+    const how = `remove one, or give them different ${parts} or nodeSelector`;
     conflicts.push({ object, sentence: `${what}; ${how}` });
   }
   return conflicts;

@@ -121,8 +121,10 @@ export class Router {
       await this.stop();
       throw new RouterError(problem ?? 'cannot listen', { cause: failure });
     }
-    this.#speaker.apply({ peers: [], ranges: this.#ranges() });
-    return local;
+    const [refused] = this.#speaker.apply({ peers: [], ranges: this.#ranges() });
+    if (refused === undefined) return local;
+    await this.stop();
+    throw new RouterError(refused.sentence);
   }
 
   /** Cease to all neighbours with this text, then the kernel's routes go. A sentence where some could not be removed. */

@@ -303,7 +303,7 @@ export class Machine {
           if (oracle.claims.get(name)?.bind === undefined || present.has(name)) continue;
           this.options.onViolation('address-first', `${this.name} ${name}`);
         }
-        speaker.apply(desired);
+        return speaker.apply(desired);
       },
     };
   }

@@ -35,6 +35,7 @@ const lateWithdraw: PlantedBug = {
         clock.startTimer(LATE_MS, () => {
           if (mine === turn) speaker.apply(desired);
         });
+        return [];
       },
     };
   },
@@ -49,9 +50,10 @@ const staleRetry: PlantedBug = {
       apply: (desired) => {
         const old = last;
         last = desired;
-        speaker.apply(desired);
-        if (old === undefined || routeCount(old) <= routeCount(desired)) return;
+        const refused = speaker.apply(desired);
+        if (old === undefined || routeCount(old) <= routeCount(desired)) return refused;
         clock.startTimer(RETRY_MS, () => speaker.apply(withRoutesOf(last ?? desired, old)));
+        return refused;
       },
     };
   },

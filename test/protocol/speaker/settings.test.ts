@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { address, ipv4 } from '../../../protocol/net/literal.ts';
-import { checkSettings } from '../../../protocol/speaker/check-settings.ts';
+import { sortSettings } from '../../../protocol/speaker/check-settings.ts';
 import {
   needsNewSession,
   type PeerSettings,
@@ -92,20 +92,23 @@ describe('settings of a neighbour', () => {
       [{ timers: { delayOpenSeconds: Number.NaN } }, /delayOpenSeconds is NaN/],
     ];
     for (const [change, sentence] of wrong) {
-      const check = () => checkSettings([{ settings: { ...settings, ...change } }]);
-      expect(check, JSON.stringify(change)).to.throw(RangeError, sentence);
+      const { peers, refused } = sortSettings([{ settings: { ...settings, ...change } }]);
+      expect(peers, JSON.stringify(change)).to.deep.equal([]);
+      expect(refused.map((one) => one.sentence).join(), JSON.stringify(change)).to.match(sentence);
     }
-    expect(() => checkSettings([{ settings }, { settings }])).to.throw(
-      RangeError,
-      /two of this name/,
-    );
+    const [first, second] = [{ settings }, { settings }];
+    const twice = sortSettings([first, second]);
+    expect(twice.peers).to.deep.equal([first]);
+    expect(twice.refused[0]?.sentence).to.match(/two of this name/);
     const edges: readonly Partial<PeerSettings>[] = [
       { localAsn: 2 ** 32 - 1, peerAsn: 'internal', routerId: 2 ** 32 - 1, port: 65535 },
       { gracefulRestart: { restartSeconds: 4095 }, role: 4, families: ['ipv6'] },
       { timers: { holdSeconds: 0, connectRetrySeconds: 0.1, sendHoldSeconds: 0 } },
       { timers: { holdSeconds: 3, delayOpenSeconds: 0 } },
     ];
-    for (const change of edges) checkSettings([{ settings: { ...settings, ...change } }]);
+    for (const change of edges) {
+      expect(sortSettings([{ settings: { ...settings, ...change } }]).refused).to.deep.equal([]);
+    }
   });
 
   it('ask the kernel for keepalives always, and to give up only where no hold timer does', () => {

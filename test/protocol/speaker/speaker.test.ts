@@ -19,6 +19,8 @@ const OTHER = ipv4('192.0.2.3');
 const PORT = 179;
 
 class Machine {
+  /** its interfaces cannot be read */
+  isBroken = false;
   readonly events: SpeakerEvent[] = [];
   readonly speaker: Speaker;
 
@@ -31,12 +33,15 @@ class Machine {
       clock: lab.clock,
       random: new SeededRandom(address.family === 'ipv4' ? address.bits : 1),
       transport: lab.host(address),
-      interfaceAddresses: () => ({
-        name: 'eth0',
-        ipv4: [],
-        ipv6: [ipv6('2001:db8::2')],
-        linkLocal: [ipv6('fe80::2')],
-      }),
+      interfaceAddresses: () => {
+        if (this.isBroken) throw new Error('no descriptor is left');
+        return {
+          name: 'eth0',
+          ipv4: [],
+          ipv6: [ipv6('2001:db8::2')],
+          linkLocal: [ipv6('fe80::2')],
+        };
+      },
       ...(options.listen === true ? { listen: { port: PORT } } : {}),
       restarting: options.restarting === true,
     });
@@ -161,15 +166,44 @@ describe('a speaker', () => {
     expect(node.of('established')).to.have.length(1);
   });
 
-  it('throws for settings that no OPEN can carry, and has touched nothing then', async () => {
+  it('refuses the one neighbour that no OPEN can be made for; what is withdrawn from the others goes out', async () => {
     const lab = new Lab();
     const { router, node } = await pair(lab);
     const wrong = toRouter({ name: 'wrong', gracefulRestart: { restartSeconds: 5000 } });
-    const apply = () => node.speaker.apply({ peers: [{ settings: wrong, routes: [] }] });
-    expect(apply).to.throw(RangeError, /^neighbour wrong: a restart time is 0 to 4095/);
+    const refused = node.speaker.apply({
+      peers: [
+        { settings: wrong, routes: [] },
+        { settings: toRouter(), routes: routes('2001:db8:7::/48') },
+      ],
+    });
+    expect(refused.map(({ name }) => name)).to.deep.equal(['wrong']);
+    expect(refused[0]?.sentence).to.match(/^neighbour wrong: a restart time is 0 to 4095/);
     await lab.run(100);
     expect(node.speaker.status().map(({ name }) => name)).to.deep.equal(['router']);
-    expect(router.table()).to.deep.equal(['198.51.100.7/32', '2001:db8:7::/48']);
+    expect(node.of('established')).to.have.length(1);
+    expect(router.table()).to.deep.equal(['2001:db8:7::/48']);
+  });
+
+  it('ends the session of a neighbour whose new settings cannot be had: what was announced does not stay', async () => {
+    const lab = new Lab();
+    const { router, node } = await pair(lab);
+    const settings = toRouter({ gracefulRestart: { restartSeconds: 5000 } });
+    expect(node.speaker.apply({ peers: [{ settings, routes: [] }] })).to.have.length(1);
+    await lab.run(100);
+    const [cease] = router.of('notification-received');
+    expect([cease?.code, cease?.subcode]).to.deep.equal([6, 3]);
+    expect(node.speaker.status()).to.deep.equal([]);
+  });
+
+  it('withdraws although the addresses of the machine cannot be read, and keeps the next hop', async () => {
+    const lab = new Lab();
+    const { router, node } = await pair(lab);
+    node.isBroken = true;
+    node.speaker.apply({ peers: [{ settings: toRouter(), routes: routes('2001:db8:7::/48') }] });
+    expect(() => lab.clock.advance(0)).to.throw('no descriptor is left');
+    await lab.run(100);
+    expect(router.table()).to.deep.equal(['2001:db8:7::/48']);
+    expect(node.of('established')).to.have.length(1);
   });
 
   it('re-sends under the running session when a next hop is changed', async () => {

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
+import { desired } from '../../../src/agent/desired.ts';
 import { PasswordFiles } from '../../../src/agent/password-files.ts';
 import { planPeer } from '../../../src/agent/peer-settings.ts';
 import type { NodeIdentity } from '../../../src/agent/view.ts';
 import type { BgpPeer } from '../../../src/model/bgp-peer.ts';
-import { address, keyOf, NODE, peer, view } from './scenery.ts';
+import { address, documents, keyOf, NODE, peer, view } from './scenery.ts';
 
 const rack = (name: string): NodeIdentity => ({
   name: NODE,
@@ -107,6 +108,64 @@ describe('planPeer', () => {
   it('turns ttlSecurity and multihop into socket rules', () => {
     expect(settingsOf(peer({ ttlSecurity: true })).ttl).to.deep.equal({ kind: 'gtsm', hops: 1 });
     expect(settingsOf(peer({ multihop: 3 })).ttl).to.deep.equal({ kind: 'hops', hops: 3 });
+  });
+});
+
+describe('peers that cannot be had beside each other', () => {
+  const range = { family: 'ipv4', bits: 0x0a000000, length: 8 } as const;
+  const ranged = (name: string, over: Partial<BgpPeer> = {}) =>
+    peer({ name, target: { kind: 'range', range }, listen: true, ...over });
+  const refused = (peers: readonly BgpPeer[], node = rack('a')) =>
+    desired(view({ node, documents: documents({ peers }) })).plans.flatMap((plan) =>
+      plan.kind === 'refused' ? [plan.sentence] : [],
+    );
+
+  const differences: readonly Partial<BgpPeer>[] = [
+    {},
+    { nodeSelector: { matchLabels: { rack: 'a' } } },
+    { port: 1179 },
+    { sourceInterface: 'eth1' },
+    { sourceAddress: address('192.0.2.33') },
+    { asn: 64501, ttlSecurity: true },
+  ];
+  for (const difference of differences) {
+    it(`refuses the second range of the same addresses: ${JSON.stringify(difference)}`, () => {
+      const state = desired(
+        view({
+          node: rack('a'),
+          documents: documents({ peers: [ranged('tor'), ranged('tor-rack-a', difference)] }),
+        }),
+      );
+      expect(state.ranges.map(({ name }) => name)).to.deep.equal(['tor']);
+      const [decision] = state.claims;
+      const [first, second] = decision?.peers ?? [];
+      expect([first?.route === undefined, second?.route === undefined]).to.deep.equal([
+        false,
+        true,
+      ]);
+      expect(second?.allowed.sentence).to.match(
+        /^BGPPeer tor-rack-a has the same addressRange as BGPPeer tor on this node, .* remove one/,
+      );
+    });
+  }
+
+  it('leaves a range alone that is for other nodes, and one of other addresses', () => {
+    const elsewhere = ranged('b', { nodeSelector: { matchLabels: { rack: 'b' } } });
+    expect(refused([ranged('a'), elsewhere])).to.deep.equal([]);
+    const narrower = ranged('b', { target: { kind: 'range', range: { ...range, length: 9 } } });
+    expect(refused([ranged('a'), narrower])).to.deep.equal([]);
+  });
+
+  it('refuses the one peer that no session can be made of, and no other', () => {
+    const timers = { holdSeconds: 2, keepaliveSeconds: 1, connectRetrySeconds: 5 };
+    const bad = peer({ name: 'bad', target: { kind: 'address', address: address('192.0.2.9') } });
+    expect(refused([{ ...bad, timers }, peer()])).to.deep.equal([
+      'neighbour bad: a hold time is 0 (none) or 3 to 65535 whole seconds, not 2',
+    ]);
+    // one that cannot be used keeps no other from its place
+    expect(refused([{ ...ranged('bad'), timers }, ranged('b')])).to.deep.equal([
+      'range bad: a hold time is 0 (none) or 3 to 65535 whole seconds, not 2',
+    ]);
   });
 });
 

@@ -113,6 +113,40 @@ describe('standalone: bad input', function () {
     await lab.announces([VIP]);
   });
 
+  it('two ranges of the same addresses: one is refused, and whatever is taken back leaves the router', async () => {
+    const ranged = (name: string, spec: object = {}) =>
+      documentText('BGPPeer', name, {
+        addressRange: '10.60.0.0/24',
+        asn: 64999,
+        localASN: 64512,
+        listen: true,
+        ...spec,
+      });
+    const flag = join(lab.node.folder, 'serving');
+    writeFileSync(flag, '');
+    const nodeSelector = { matchLabels: { 'kubernetes.io/hostname': 'm1' } };
+    lab.write({
+      'base.yaml': [peer(), pool()],
+      'ranges.yaml': [ranged('racks'), ranged('rack-a', { nodeSelector })],
+      'vip.yaml': [claim(VIP)],
+      'other.yaml': [claim(OTHER)],
+      'checked.yaml': [claim('198.51.100.12', { checks: [{ file: { path: flag } }] })],
+    });
+    lab.ready(true);
+    lab.start();
+    await lab.announces([VIP, OTHER, '198.51.100.12']);
+    await says(/rack-a refused .*same addressRange as BGPPeer racks.*remove one/, (status) =>
+      status.sessions.map((each) => `${each.peer} ${each.state} ${each.refused ?? ''}`),
+    );
+    rmSync(flag);
+    await lab.announces([VIP, OTHER]);
+    lab.remove('other.yaml');
+    await lab.announces([VIP]);
+    const drained = await lab.control().drain();
+    expect(drained.ok).to.equal(true);
+    await lab.announces([]);
+  });
+
   it('port 179 taken: a sentence, dialled sessions run, and it listens when the port is free', async () => {
     const squatter = lab.node.spawn('squatter', process.execPath, [
       '-e',
