@@ -245,7 +245,7 @@ export class Agent {
     return this.#intent(undrain(this.#knowledge, address));
   }
 
-  /** `claims` false: of the node and its sessions alone, at the cost of nothing per claim */
+  /** `claims` false: of the node and its sessions alone, without warnings, at the cost of nothing per claim or interface */
   status({ claims = true }: { readonly claims?: boolean } = {}): AgentStatus {
     const { clock, version, pid, source, speaker } = this.#options;
     const view = this.#view();
@@ -260,7 +260,7 @@ export class Agent {
       view,
       identity: { node: { name, labels }, version, pid, source, startedMs: this.#startedMs },
       timeOf,
-      warnings: warningsOf(this.#desired, this.#sessions, this.#options),
+      warnings: claims ? warningsOf(this.#desired, this.#sessions, this.#options) : [],
     });
   }
 

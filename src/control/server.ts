@@ -66,6 +66,8 @@ export class ControlServer {
       maxHeaderSize: MAX_BODY,
     });
     this.#server.maxConnections = MAX_CONNECTIONS;
+    // Node answers all pipelined requests of a chunk within one turn
+    this.#server.maxRequestsPerSocket = 1;
     this.#server.on('request', (request, response) => this.#answer(request, response));
   }
 

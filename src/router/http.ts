@@ -8,9 +8,11 @@
  * Nobody is asked who they are: bind it to an address where that is right. A reader of events that does not keep up is cut off.
  */
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Address, type Endpoint, formatAddress } from 'bgp-ts';
-import { eventFrame, sendJson } from '../web/http-reply.ts';
+import { StatusDesk } from '../control/status-desk.ts';
+import { eventFrame, eventText, sendJson, sendJsonText } from '../web/http-reply.ts';
+import { OneRequestServer } from '../web/one-request-server.ts';
 import type { RouterEvent } from './events.ts';
 import type { Router } from './router.ts';
 
@@ -20,40 +22,44 @@ const MAX_UNREAD_OCTETS = 4 * 1024 * 1024;
 /** so that a reader behind a proxy stays connected, and one that is gone is noticed */
 const PING_MS = 15_000;
 
+/** JSON, made once for all that ask at a time */
+interface Tables {
+  readonly routes: string;
+  readonly peers: string;
+}
+
 export class RouterHttp {
   readonly #router: RouterFacts;
-  readonly #server: Server;
+  readonly #server: OneRequestServer;
   readonly #readers = new Set<ServerResponse>();
+  readonly #desk: StatusDesk<Tables>;
   #unsubscribe: (() => void) | undefined;
   #ping: NodeJS.Timeout | undefined;
 
   constructor(router: RouterFacts) {
     this.#router = router;
-    this.#server = createServer((request, response) => this.#answer(request, response));
+    this.#desk = new StatusDesk(() => ({
+      routes: JSON.stringify(router.routes()),
+      peers: JSON.stringify(router.peers()),
+    }));
+    this.#server = new OneRequestServer((request, response) => this.#answer(request, response));
   }
 
   /** Rejects with the system's error, such as EADDRINUSE. */
   async start(at: { readonly address: Address; readonly port: number }): Promise<Endpoint> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen({ host: formatAddress(at.address), port: at.port }, resolve);
-    });
+    const host = formatAddress(at.address);
+    const port = await this.#server.listen({ host, port: at.port });
     this.#unsubscribe = this.#router.subscribe((event) => this.#tell(event));
     this.#ping = setInterval(() => this.#write(': still here\n\n'), PING_MS);
     this.#ping.unref();
-    const bound = this.#server.address();
-    const port = typeof bound === 'object' && bound !== null ? bound.port : at.port;
     return { address: at.address, port };
   }
 
   async stop(): Promise<void> {
     this.#unsubscribe?.();
     clearInterval(this.#ping);
-    if (!this.#server.listening) return;
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const reader of this.#readers) reader.end();
-    this.#server.closeAllConnections();
-    await closed;
+    await this.#server.close();
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
@@ -62,7 +68,7 @@ export class RouterHttp {
       response.setHeader('allow', 'GET, HEAD');
       sendJson(response, 405, { error: 'this is read-only: GET' });
     } else if (path === '/routes') {
-      sendJson(response, 200, { routes: this.#router.routes() });
+      this.#desk.ask(({ routes }) => sendJsonText(response, `{"routes":${routes}}`));
     } else if (path === '/peers') {
       sendJson(response, 200, { peers: this.#router.peers() });
     } else if (path === '/events' && request.method === 'GET') {
@@ -73,15 +79,19 @@ export class RouterHttp {
   }
 
   #follow(response: ServerResponse): void {
+    this.#server.endless(response);
     response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store',
     });
-    const snapshot = { routes: this.#router.routes(), peers: this.#router.peers() };
-    response.write(`retry: 1000\n${eventFrame('snapshot', snapshot)}`);
-    this.#readers.add(response);
     response.on('close', () => this.#readers.delete(response));
     response.on('error', () => this.#readers.delete(response));
+    this.#desk.ask(({ routes, peers }) => {
+      if (response.destroyed) return;
+      const snapshot = eventText('snapshot', `{"routes":${routes},"peers":${peers}}`);
+      response.write(`retry: 1000\n${snapshot}`);
+      this.#readers.add(response);
+    });
   }
 
   #tell({ kind, ...facts }: RouterEvent): void {

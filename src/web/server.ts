@@ -22,6 +22,8 @@ const EVERY_MS = 100;
 const MAX_BODY = 1000;
 const MAX_READERS = 20;
 const MAX_UNREAD = 1024 * 1024;
+const MAX_CONNECTIONS = 64;
+const LIMITS = { requestTimeout: 5000, headersTimeout: 5000, connectionsCheckingInterval: 1000 };
 const TOKEN_PLACE = '{{token}}';
 
 export class DemoServer {
@@ -50,7 +52,8 @@ export class DemoServer {
       "form-action 'none'",
       "frame-ancestors 'none'",
     ].join('; ');
-    this.#server = createServer((request, response) => this.#answer(request, response));
+    this.#server = createServer(LIMITS, (request, response) => this.#answer(request, response));
+    this.#server.maxConnections = MAX_CONNECTIONS;
   }
 
   /** Resolves with its address; rejects with the system's error. */
