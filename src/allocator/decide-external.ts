@@ -6,6 +6,7 @@
  */
 
 import { type Address, addressEquals, formatAddress } from 'bgp-ts';
+import { MOST_EXTERNAL_IPS } from '../model/service.ts';
 import { AUTO_EXTERNAL, type ClaimRecord } from './claim-record.ts';
 import { askForAddress, isStanding, refused } from './decide-address.ts';
 import { newAddress } from './decide-new.ts';
@@ -81,6 +82,12 @@ function autoAddress(each: Case, mine: readonly ClaimRecord[]): Grant | Problem 
   if (isLocalUntold(each.service)) return refused('ExternalIPNotAllowed', LOCAL_NEEDS);
   const [standing] = mine;
   if (standing !== undefined) return { kind: 'keep', claim: standing };
+  const { fault } = each.request;
+  if (fault !== undefined) return refused('BadRequest', fault);
+  if (each.service.moreExternalIps !== undefined) {
+    const why = `spec.externalIPs lists more than ${MOST_EXTERNAL_IPS} addresses`;
+    return refused('BadRequest', `${why}, so Herald writes none into it; shorten the list`);
+  }
   const family = each.service.families[0] ?? 'ipv4';
   const answer = newAddress(each, family, 'external');
   if (isGrant(answer) || answer.reason === 'PoolExhausted') return answer;

@@ -19,6 +19,7 @@ import {
   isGrant,
   type Problem,
 } from './decision.ts';
+import { limited } from './limits.ts';
 import { externalAddresses } from './service-request.ts';
 
 export interface LoadBalancerDecision {
@@ -56,8 +57,9 @@ function answered(each: Case, external: readonly Address[]): Asked {
       else answers.push(answer);
     }
   }
-  const grants = answers.filter(isGrant);
-  const problems = answers.filter((answer) => !isGrant(answer));
+  const within = limited(each, answers);
+  const grants = within.filter(isGrant);
+  const problems = within.filter((answer) => !isGrant(answer));
   return { covered, ...byFamilyPolicy(each, { grants, problems, covered }) };
 }
 

@@ -3,8 +3,9 @@
  * gives the same answer, so a pass that was cut short anywhere is simply made again.
  */
 
-import { type Address, addressEquals, formatAddress } from 'bgp-ts';
+import { type Address, formatAddress } from 'bgp-ts';
 import type { Service } from '../model/service.ts';
+import { AddressSet, unique } from './address-set.ts';
 import { AUTO_EXTERNAL, type ClaimRecord, entryOf } from './claim-record.ts';
 import { isStanding } from './decide-address.ts';
 import { decideExternal, type ExternalDecision, includes } from './decide-external.ts';
@@ -121,15 +122,14 @@ function claimsToLeave(
   grants: readonly Grant[],
   isSatisfied: boolean,
 ): readonly ClaimRecord[] {
-  const granted = grants.map(grantedAddress);
+  const granted = new AddressSet(grants.map(grantedAddress));
   const listed = isLocalUntold(service) ? [] : externalAddresses(service);
-  const told = [...service.ingress, ...listed];
+  const told = new AddressSet([...service.ingress, ...listed]);
   return world.claims
     .ofService(key)
-    .filter(({ address }) => !includes(granted, address))
+    .filter(({ address }) => !granted.has(address))
     .filter(
-      (claim) =>
-        isSatisfied || entryOf(claim, service) === undefined || !includes(told, claim.address),
+      (claim) => isSatisfied || entryOf(claim, service) === undefined || !told.has(claim.address),
     );
 }
 
@@ -173,12 +173,6 @@ function describe(grant: Grant): string {
 }
 
 function united(first: readonly Grant[], second: readonly Grant[]): readonly Grant[] {
-  const known = first.map(grantedAddress);
-  return [...first, ...second.filter((grant) => !includes(known, grantedAddress(grant)))];
-}
-
-function unique(addresses: readonly Address[]): readonly Address[] {
-  return addresses.filter(
-    (address, index) => addresses.findIndex((each) => addressEquals(each, address)) === index,
-  );
+  const known = new AddressSet(first.map(grantedAddress));
+  return [...first, ...second.filter((grant) => !known.has(grantedAddress(grant)))];
 }

@@ -1,8 +1,14 @@
 /** What a Service asks for, read from its annotations and its spec. Pure. What cannot be read becomes a sentence, never a guess. */
 
-import { type Address, addressEquals, parseAddress } from 'bgp-ts';
+import { type Address, parseAddress } from 'bgp-ts';
 import { ANNOTATION, LOAD_BALANCER_CLASS } from '../model/names.ts';
-import type { Service } from '../model/service.ts';
+import { LONGEST_ANNOTATION, MOST_EXTERNAL_IPS, type Service } from '../model/service.ts';
+import { unique } from './address-set.ts';
+
+/** that a Service may name, and pools likewise */
+export const MOST_ADDRESSES = 16;
+/** it stands in every claim that is shared under it, and every agent has those */
+const LONGEST_WORD = 253;
 
 export interface ServiceRequest {
   /** by name, in order, each once; empty: any */
@@ -20,25 +26,63 @@ export interface ServiceRequest {
 
 export function serviceRequest(service: Service): ServiceRequest {
   const { annotations } = service;
-  const listed = annotations[ANNOTATION.addresses];
-  const texts = words(listed).length > 0 ? words(listed) : words(service.loadBalancerIp);
-  const addresses: Address[] = [];
-  let fault: string | undefined;
-  for (const text of texts) {
-    const address = parseAddress(text);
-    if (address === undefined) fault ??= notAnAddress(text, listed !== undefined);
-    else if (!addresses.some((each) => addressEquals(each, address))) addresses.push(address);
-  }
+  const pools = [...new Set(words(annotations[ANNOTATION.pool]))];
   const shareKey = annotations[ANNOTATION.share]?.trim();
   const external = annotations[ANNOTATION.externalIp];
+  const tooMuch = excess(service, pools, shareKey);
+  const { addresses, fault } =
+    tooMuch === undefined ? wantedAddresses(service) : { addresses: [], fault: tooMuch };
+  const warnings = external === undefined || external === 'auto' ? [] : [notAuto(external)];
   return {
     addresses,
-    pools: [...new Set(words(annotations[ANNOTATION.pool]))],
-    ...(shareKey !== undefined && shareKey !== '' && { shareKey }),
+    pools: tooMuch === undefined ? pools : [],
+    ...(shareKey !== undefined &&
+      shareKey.length <= LONGEST_WORD &&
+      shareKey !== '' && { shareKey }),
     wantsExternal: external === 'auto',
     ...(fault !== undefined && { fault }),
-    warnings: external === undefined || external === 'auto' ? [] : [notAuto(external)],
+    warnings: service.moreExternalIps === undefined ? warnings : [...warnings, unread(service)],
   };
+}
+
+function wantedAddresses(service: Service): Pick<ServiceRequest, 'addresses' | 'fault'> {
+  const listed = service.annotations[ANNOTATION.addresses];
+  const named = words(listed);
+  const addresses: Address[] = [];
+  let fault: string | undefined;
+  for (const text of named.length > 0 ? named : words(service.loadBalancerIp)) {
+    const address = parseAddress(text);
+    if (address === undefined) fault ??= notAnAddress(text, listed !== undefined);
+    else addresses.push(address);
+  }
+  return { addresses: unique(addresses), ...(fault !== undefined && { fault }) };
+}
+
+/** Says that there is more than a Service may carry; none of it is looked at then. */
+function excess(
+  service: Service,
+  pools: readonly string[],
+  shareKey: string | undefined,
+): string | undefined {
+  const { annotations } = service;
+  const isCut = (name: string) => (annotations[name]?.length ?? 0) > LONGEST_ANNOTATION;
+  const named = words(annotations[ANNOTATION.addresses]);
+  const how = `a Service may name ${MOST_ADDRESSES}`;
+  if (named.length > MOST_ADDRESSES || isCut(ANNOTATION.addresses)) {
+    return `the annotation ${ANNOTATION.addresses} names more than ${MOST_ADDRESSES} addresses, and ${how}; use several Services`;
+  }
+  if (pools.length > MOST_ADDRESSES || isCut(ANNOTATION.pool)) {
+    return `the annotation ${ANNOTATION.pool} names more than ${MOST_ADDRESSES} pools, and ${how}; name fewer`;
+  }
+  if (shareKey !== undefined && shareKey.length > LONGEST_WORD) {
+    return `the annotation ${ANNOTATION.share} is longer than ${LONGEST_WORD} characters; use a shorter word`;
+  }
+  return undefined;
+}
+
+function unread({ moreExternalIps = 0 }: Service): string {
+  const all = MOST_EXTERNAL_IPS + moreExternalIps;
+  return `spec.externalIPs lists ${all} addresses, of which Herald reads the first ${MOST_EXTERNAL_IPS}: the others are neither reserved nor announced, and Herald writes nothing into the list`;
 }
 
 function words(text: string | undefined): readonly string[] {
@@ -51,11 +95,16 @@ function words(text: string | undefined): readonly string[] {
 
 function notAnAddress(text: string, isAnnotation: boolean): string {
   const where = isAnnotation ? `the annotation ${ANNOTATION.addresses}` : 'spec.loadBalancerIP';
-  return `'${text}' in ${where} is not an address; write one such as 192.0.2.7 or 2001:db8::7, several with commas between them`;
+  return `'${start(text)}' in ${where} is not an address; write one such as 192.0.2.7 or 2001:db8::7, several with commas between them`;
 }
 
 function notAuto(text: string): string {
-  return `the annotation ${ANNOTATION.externalIp} knows only the value 'auto', so '${text}' is ignored`;
+  return `the annotation ${ANNOTATION.externalIp} knows only the value 'auto', so '${start(text)}' is ignored`;
+}
+
+/** as much of it as a sentence can carry */
+function start(text: string): string {
+  return text.length <= 64 ? text : `${text.slice(0, 64)}…`;
 }
 
 /** A load balancer that Herald serves. Without a class it is ours when Herald is the default, or when it has an address of ours. */
@@ -73,13 +122,7 @@ export function isOurs(
 
 /** spec.externalIPs that can be read, each once */
 export function externalAddresses(service: Service): readonly Address[] {
-  const addresses: Address[] = [];
-  for (const text of service.externalIps) {
-    const address = parseAddress(text);
-    if (address === undefined) continue;
-    if (!addresses.some((each) => addressEquals(each, address))) addresses.push(address);
-  }
-  return addresses;
+  return unique(service.externalIps.flatMap((text) => parseAddress(text) ?? []));
 }
 
 /**

@@ -60,9 +60,27 @@ function whyNotBeside(
 }
 
 function samePort(a: Service, b: Service): ServicePort | undefined {
-  return a.ports.find((mine) =>
-    b.ports.some(({ protocol, port }) => protocol === mine.protocol && port === mine.port),
-  );
+  const taken = portsOf(b);
+  return a.ports.find((port) => taken.has(portNumber(port)));
+}
+
+/** a Service may have thousands, and is compared with all that share its address */
+const portSets = new WeakMap<readonly ServicePort[], ReadonlySet<number>>();
+
+function portsOf({ ports }: Service): ReadonlySet<number> {
+  const known = portSets.get(ports) ?? new Set(ports.map(portNumber));
+  portSets.set(ports, known);
+  return known;
+}
+
+const PROTOCOL_NUMBER: Readonly<Record<ServicePort['protocol'], number>> = {
+  TCP: 0,
+  UDP: 1,
+  SCTP: 2,
+};
+
+function portNumber({ protocol, port }: ServicePort): number {
+  return port * 4 + PROTOCOL_NUMBER[protocol];
 }
 
 function sameLabels(a: Labels, b: Labels): boolean {

@@ -3,7 +3,7 @@
  * have to be looked at again; it decides nothing and writes nothing.
  */
 
-import { type Address, addressEquals, FAMILIES, parseAddress } from 'bgp-ts';
+import { type Address, addressKey, FAMILIES, parseAddress } from 'bgp-ts';
 import { AddressBook, type Holder } from '../allocator/address-book.ts';
 import { ClaimIndex } from '../allocator/claim-index.ts';
 import type { ClaimRecord } from '../allocator/claim-record.ts';
@@ -235,11 +235,9 @@ export class ServiceWorld {
   /** what a Service lists, or has in its status, is nobody else's; nor is what a node has */
   #reserve(is: readonly Reserved[] = [], was: readonly Reserved[] = []): void {
     for (const { address, holder } of is) this.book.take(address, holder);
-    for (const { address, holder } of was) {
-      const isStill = is.some(
-        (each) => each.holder.kind === holder.kind && addressEquals(each.address, address),
-      );
-      if (!isStill) this.#release(address, holder);
+    const still = new Set(is.map(reservedKey));
+    for (const each of was) {
+      if (!still.has(reservedKey(each))) this.#release(each.address, each.holder);
     }
   }
 
@@ -313,6 +311,10 @@ export class ServiceWorld {
 interface Reserved {
   readonly address: Address;
   readonly holder: Holder;
+}
+
+function reservedKey({ address, holder }: Reserved): string {
+  return `${holder.kind} ${addressKey(address)}`;
 }
 
 /** a route to it would take the node's own traffic, API and kubelet included */

@@ -1,6 +1,7 @@
 /** What is written to a Service: its status, its condition, the external IPs that we add and take out. Pure. */
 
-import { type Address, addressEquals, formatAddress, parseAddress } from 'bgp-ts';
+import { type Address, formatAddress, parseAddress } from 'bgp-ts';
+import { AddressSet } from '../allocator/address-set.ts';
 import { ALLOCATED_CONDITION, type ServiceDecision } from '../allocator/decision.ts';
 import type { Service } from '../model/service.ts';
 import { changedCondition } from './conditions.ts';
@@ -38,17 +39,19 @@ function conditionPart(
   return change === undefined ? {} : { conditions: [change] };
 }
 
-/** The patch of spec.externalIPs; the rest of the list, and its order, is the user's. */
+/** The patch of spec.externalIPs; the rest of the list, and its order, is the user's. A list that was not read to its end is left alone. */
 export function externalIpsPatch(
   service: Service,
   { externalIps: { add, drop } }: ServiceDecision,
 ): object | undefined {
-  const isIn = (list: readonly Address[], text: string) => {
+  if (service.moreExternalIps !== undefined) return undefined;
+  const dropped = new AddressSet(drop);
+  const kept = service.externalIps.filter((text) => {
     const address = parseAddress(text);
-    return address !== undefined && list.some((each) => addressEquals(each, address));
-  };
-  const kept = service.externalIps.filter((text) => !isIn(drop, text));
-  const missing = add.filter((address) => !kept.some((text) => isIn([address], text)));
+    return address === undefined || !dropped.has(address);
+  });
+  const present = new AddressSet(kept.flatMap((text) => parseAddress(text) ?? []));
+  const missing = add.filter((address) => !present.has(address));
   if (missing.length === 0 && kept.length === service.externalIps.length) return undefined;
   const externalIPs = [...kept, ...missing.map(formatAddress)];
   return { metadata: guard(service), spec: { externalIPs } };
@@ -60,5 +63,7 @@ function guard({ uid, resourceVersion }: Service): object {
 
 /** in whatever order */
 function sameAddresses(a: readonly Address[], b: readonly Address[]): boolean {
-  return a.length === b.length && a.every((each) => b.some((other) => addressEquals(each, other)));
+  if (a.length !== b.length) return false;
+  const others = new AddressSet(b);
+  return a.every((each) => others.has(each));
 }

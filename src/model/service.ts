@@ -11,13 +11,17 @@ export interface Service {
   /** wall-clock milliseconds; who waits longest is served first */
   readonly createdMs: number;
   readonly labels: Labels;
+  /** those that have to do with Herald; a value that is longer than LONGEST_ANNOTATION is cut off one character behind it */
   readonly annotations: Labels;
   readonly isBeingDeleted: boolean;
   readonly isLoadBalancer: boolean;
   readonly loadBalancerClass?: string;
   /** spec.loadBalancerIP as it was written */
   readonly loadBalancerIp?: string;
+  /** spec.externalIPs as they were written, the first MOST_EXTERNAL_IPS of them */
   readonly externalIps: readonly string[];
+  /** how many more there are, which are not looked at */
+  readonly moreExternalIps?: number;
   /** spec.ipFamilies in order; never empty for what the API server has defaulted */
   readonly families: readonly Family[];
   readonly familyPolicy: 'SingleStack' | 'PreferDualStack' | 'RequireDualStack';
@@ -32,6 +36,15 @@ export interface Service {
   readonly hasForeignIngress: boolean;
   readonly conditions: readonly Condition[];
 }
+
+/**
+ * What a Service can carry is bounded: whoever may edit one in a namespace of its own must not be able to make work, or take memory, for
+ * everybody else (docs/decisions/0033).
+ */
+export const MOST_EXTERNAL_IPS = 64;
+/** addresses in a status: more of them is nothing that Herald wrote */
+export const MOST_INGRESS = 64;
+export const LONGEST_ANNOTATION = 2048;
 
 export interface ServicePort {
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';

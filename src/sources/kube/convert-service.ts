@@ -2,8 +2,15 @@
 
 import { type Address, type Family, parseAddress } from 'bgp-ts';
 import type { Labels } from '../../model/labels.ts';
+import { ANNOTATION } from '../../model/names.ts';
 import { optional } from '../../model/optional.ts';
-import type { Service, ServicePort } from '../../model/service.ts';
+import {
+  LONGEST_ANNOTATION,
+  MOST_EXTERNAL_IPS,
+  MOST_INGRESS,
+  type Service,
+  type ServicePort,
+} from '../../model/service.ts';
 import type { KubeObject } from './api.ts';
 import { convertConditions } from './convert-condition.ts';
 import {
@@ -20,8 +27,10 @@ import {
 
 const POLICIES = ['SingleStack', 'PreferDualStack', 'RequireDualStack'] as const;
 const PROTOCOLS = ['TCP', 'UDP', 'SCTP'] as const;
-/** the whole document once more: as large as all the rest, and of no use to us */
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+const NO_ANNOTATIONS: Labels = {};
+/** beside the ones that Herald knows: of others only the names matter, and a few of them */
+const MOST_OTHERS = 16;
+const KNOWN: ReadonlySet<string> = new Set(Object.values(ANNOTATION));
 
 export function convertService(object: KubeObject): Service | undefined {
   const { metadata } = object;
@@ -30,6 +39,7 @@ export function convertService(object: KubeObject): Service | undefined {
   const spec = part(object, 'spec');
   const status = part(object, 'status');
   const ingress = ingressOf(part(status, 'loadBalancer'));
+  const listed = texts(spec, 'externalIPs');
   return {
     namespace,
     name,
@@ -42,7 +52,10 @@ export function convertService(object: KubeObject): Service | undefined {
     isLoadBalancer: spec['type'] === 'LoadBalancer',
     ...optional('loadBalancerClass', filledText(spec, 'loadBalancerClass')),
     ...optional('loadBalancerIp', filledText(spec, 'loadBalancerIP')),
-    externalIps: texts(spec, 'externalIPs'),
+    externalIps: listed.slice(0, MOST_EXTERNAL_IPS),
+    ...(listed.length > MOST_EXTERNAL_IPS && {
+      moreExternalIps: listed.length - MOST_EXTERNAL_IPS,
+    }),
     families: familiesOf(spec),
     familyPolicy: word(spec, 'ipFamilyPolicy', POLICIES) ?? 'SingleStack',
     isLocal: spec['externalTrafficPolicy'] === 'Local',
@@ -61,10 +74,23 @@ export function createdMsOf(creationTimestamp: unknown): number {
   return Number.isFinite(ms) ? ms : 0;
 }
 
+/** A tenant may write 256 kB of them into each of its Services; what is not ours is not kept. */
 function annotationsOf(all: Labels): Labels {
-  if (!(LAST_APPLIED in all)) return all;
-  const { [LAST_APPLIED]: _, ...others } = all;
-  return others;
+  let ours: Record<string, string> | undefined;
+  let others = 0;
+  for (const name in all) {
+    if (!name.includes('herald')) continue;
+    if (!KNOWN.has(name) && ++others > MOST_OTHERS) continue;
+    ours ??= {};
+    ours[name] = bounded(all[name] ?? '');
+  }
+  return ours ?? NO_ANNOTATIONS;
+}
+
+/** through bytes, since a part of a long text would keep all of it in memory */
+function bounded(value: string): string {
+  if (value.length <= LONGEST_ANNOTATION) return value;
+  return Buffer.from(value.slice(0, LONGEST_ANNOTATION + 1)).toString();
 }
 
 /** An API server always fills them in; an object that has none is taken by its cluster address. */
@@ -96,7 +122,10 @@ function ingressOf(loadBalancer: Loose): {
 } {
   const addresses: Address[] = [];
   let hasForeign = false;
-  for (const entry of parts(loadBalancer, 'ingress')) {
+  const entries = parts(loadBalancer, 'ingress');
+  // nobody needs so many, and Herald writes nothing over what it has not read
+  if (entries.length > MOST_INGRESS) hasForeign = true;
+  for (const entry of entries.slice(0, MOST_INGRESS)) {
     const written = filledText(entry, 'ip');
     const address = written === undefined ? undefined : parseAddress(written);
     if (address === undefined) hasForeign = true;

@@ -4,6 +4,9 @@
  *
  * A key waits at most once and is worked on by one worker at a time; what is added while it is worked on runs once more after. Work
  * that fails is tried again with back-off of its own, unless the key is added again before: news does not wait.
+ *
+ * Thousands of keys that need no answer from anybody are no single turn of the main thread: after TURN_MS the rest waits for the next one, so
+ * that the Lease, the watches and the other queues get theirs (docs/decisions/0033).
  */
 
 import type { Clock, Random, Timer } from 'bgp-ts';
@@ -29,6 +32,9 @@ export interface KeyQueueOptions {
   readonly onFailure?: (key: string, error: ApiError | ApiUnreachable, failures: number) => void;
 }
 
+/** how long one queue works without giving way */
+const TURN_MS = 20;
+
 export class KeyQueue {
   readonly #options: KeyQueueOptions;
   /** in the order in which they are served */
@@ -40,6 +46,8 @@ export class KeyQueue {
   readonly #failures = new Map<string, number>();
   #isStopped = false;
   #isPumpDue = false;
+  /** when this turn of the main thread began for us; undefined: nothing has been begun in it */
+  #turnMs: number | undefined;
 
   constructor(options: KeyQueueOptions) {
     this.#options = options;
@@ -113,10 +121,24 @@ export class KeyQueue {
   #pump(): void {
     for (const key of this.#waiting) {
       if (this.#running.size >= this.#options.concurrency) return;
+      if (this.#isTurnOver()) return;
       this.#waiting.delete(key);
       this.#running.add(key);
       void this.#run(key);
     }
+  }
+
+  /** True: the next turn goes on. */
+  #isTurnOver(): boolean {
+    const nowMs = performance.now();
+    if (this.#turnMs === undefined) {
+      this.#turnMs = nowMs;
+      setImmediate(() => {
+        this.#turnMs = undefined;
+        this.#pump();
+      });
+    }
+    return nowMs - this.#turnMs > TURN_MS;
   }
 
   async #run(key: string): Promise<void> {

@@ -67,6 +67,30 @@ describe('a queue of keys', () => {
     expect(queue.isIdle).to.equal(true);
   });
 
+  it('gives way between keys that need no answer from anybody, however many there are', async () => {
+    let worked = 0;
+    const queue = new KeyQueue({
+      clock: new ManualClock(),
+      random: new SeededRandom(1),
+      concurrency: 8,
+      work: async () => {
+        worked += 1;
+        const untilMs = performance.now() + 1;
+        while (performance.now() < untilMs);
+        return DONE;
+      },
+    });
+    for (let key = 0; key < 400; key += 1) queue.add(String(key));
+    const seen: number[] = [];
+    while (worked < 400) {
+      await turn();
+      seen.push(worked);
+    }
+    expect(seen.length, 'turns that others had meanwhile').to.be.at.least(5);
+    await turn();
+    expect(queue.isIdle).to.equal(true);
+  });
+
   it('works on no more keys at once than it may', async () => {
     const { queue, running, started, finish } = underTest(2);
     for (const key of ['a', 'b', 'c', 'd']) queue.add(key);

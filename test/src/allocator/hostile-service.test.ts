@@ -1,0 +1,126 @@
+/** A Service that carries more than any Service needs: bounded where it is read, refused with a sentence, and no work for anybody else. */
+
+import { expect } from 'chai';
+import { unique } from '../../../src/allocator/address-set.ts';
+import { externalAddresses, serviceRequest } from '../../../src/allocator/service-request.ts';
+import { externalIpsPatch } from '../../../src/controller/service-writes.ts';
+import { ANNOTATION } from '../../../src/model/names.ts';
+import type { Service } from '../../../src/model/service.ts';
+import type { KubeObject } from '../../../src/sources/kube/api.ts';
+import { convertService } from '../../../src/sources/kube/convert-service.ts';
+import { AllocatorWorld, address, pool, service } from '../../support/allocator-world.ts';
+
+const many = (count: number) =>
+  Array.from({ length: count }, (_, index) => `2001:db8::${(index + 2).toString(16)}`);
+
+function converted(parts: {
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly spec?: object;
+  readonly status?: object;
+}): Service {
+  const { annotations = {}, spec = {}, status = {} } = parts;
+  const metadata = { namespace: 'a', name: 'web', uid: 'u', resourceVersion: '1', annotations };
+  const object: KubeObject = { apiVersion: 'v1', kind: 'Service', metadata, spec, status };
+  const made = convertService(object);
+  if (made === undefined) throw new Error('it cannot be read');
+  return made;
+}
+
+describe('a Service that carries too much', () => {
+  it('names 16 addresses and gets them, and 17 are refused with a sentence', () => {
+    const world = new AllocatorWorld(pool('lab', ['192.0.2.0/24']));
+    const list = (count: number) => Array.from({ length: count }, (_, index) => `192.0.2.${index}`);
+    const asks = (key: string, count: number) =>
+      service(key, { annotations: { [ANNOTATION.addresses]: list(count).join(', ') } });
+    expect(world.apply(asks('a/few', 16))).to.have.length(16);
+    expect(world.apply(asks('b/many', 17))).to.deep.equal([]);
+    const { verdict } = world.decide('b/many');
+    expect(verdict).to.include({ status: 'False', reason: 'BadRequest' });
+    expect(verdict?.message).to.contain('names more than 16 addresses');
+  });
+
+  it('keeps what it has when it names too many', () => {
+    const world = new AllocatorWorld(pool('lab', ['192.0.2.0/24']));
+    const web = service('a/web');
+    expect(world.apply(web)).to.deep.equal(['192.0.2.0']);
+    const annotations = { [ANNOTATION.addresses]: many(40).join() };
+    expect(world.apply({ ...web, annotations })).to.deep.equal(['192.0.2.0']);
+  });
+
+  it('cannot gather addresses by changing its mind about what it lacks', () => {
+    const world = new AllocatorWorld(pool('lab', ['192.0.2.0/24']));
+    world.apply(service('victim/web', { annotations: { [ANNOTATION.addresses]: '192.0.2.255' } }));
+    const greedy = service('a/greedy');
+    for (let from = 0; from < 240; from += 15) {
+      const fresh = Array.from({ length: 15 }, (_, index) => `192.0.2.${from + index}`);
+      const addresses = [...fresh, '192.0.2.255'].join();
+      world.apply({ ...greedy, annotations: { [ANNOTATION.addresses]: addresses } });
+    }
+    expect(world.claimsOf('a/greedy').length).to.be.within(1, 32);
+    expect(world.decide('a/greedy').verdict?.message).to.contain('it holds 32 addresses');
+  });
+
+  it('leaves a long annotation, many pools and a long word where they are', () => {
+    const long = converted({ annotations: { [ANNOTATION.addresses]: many(36_000).join() } });
+    expect(long.annotations[ANNOTATION.addresses]).to.have.length(2049);
+    expect(serviceRequest(long).addresses).to.deep.equal([]);
+    expect(serviceRequest(long).fault).to.contain('more than 16 addresses');
+    const pools = converted({ annotations: { [ANNOTATION.pool]: many(17).join() } });
+    expect(serviceRequest(pools).fault).to.contain('more than 16 pools');
+    const word = converted({ annotations: { [ANNOTATION.share]: 'w'.repeat(300) } });
+    expect(serviceRequest(word).fault).to.contain('longer than 253 characters');
+    expect(serviceRequest(word).shareKey).to.equal(undefined);
+  });
+
+  it('keeps no annotation in memory that has nothing to do with Herald', () => {
+    const others = Object.fromEntries(many(100).map((each) => [`herald.dev/${each}`, 'x']));
+    const annotations = { ...others, 'example.org/notes': 'n'.repeat(100_000) };
+    const kept = converted({ annotations: { ...annotations, [ANNOTATION.pool]: 'lab' } });
+    expect(Object.keys(kept.annotations)).to.have.length(17);
+    expect(kept.annotations[ANNOTATION.pool]).to.equal('lab');
+  });
+
+  it('has 64 external IPs read, says how many are not, and never loses one to our writing', () => {
+    const spec = { type: 'ClusterIP', externalIPs: many(30_000) };
+    const flood = converted({ spec, annotations: { [ANNOTATION.externalIp]: 'auto' } });
+    expect(externalAddresses(flood)).to.have.length(64);
+    expect(serviceRequest(flood).warnings.join()).to.contain('lists 30000 addresses');
+    const world = new AllocatorWorld(pool('lab', ['192.0.2.0/24'], { allowExternalIps: true }));
+    world.put(flood);
+    const decision = world.decide('a/web');
+    expect(decision.verdict).to.include({ status: 'False', reason: 'BadRequest' });
+    const externalIps = { add: [address('192.0.2.1')], drop: [address('2001:db8::2')] };
+    expect(externalIpsPatch(flood, { ...decision, externalIps })).to.equal(undefined);
+  });
+
+  it('has a status that Herald does not write over where it has not read all of it', () => {
+    const ingress = many(65).map((ip) => ({ ip }));
+    const told = converted({ status: { loadBalancer: { ingress } } });
+    expect(told.ingress).to.have.length(64);
+    expect(told.hasForeignIngress).to.equal(true);
+  });
+
+  it('is compared with those that share in one walk over its ports', () => {
+    const ports = (from: number) =>
+      Array.from({ length: 20_000 }, (_, index) => ({
+        protocol: 'TCP' as const,
+        port: from + index,
+      }));
+    const world = new AllocatorWorld(pool('lab', ['192.0.2.0/24']));
+    const annotations = { [ANNOTATION.share]: 'w' };
+    expect(world.apply(service('a/one', { annotations, ports: ports(1) }))).to.deep.equal([
+      '192.0.2.0',
+    ]);
+    const startedUs = process.cpuUsage().user;
+    expect(world.apply(service('a/two', { annotations, ports: ports(30_000) }))).to.deep.equal([
+      '192.0.2.0',
+    ]);
+    // each with each is 400,000,000 comparisons
+    expect(process.cpuUsage().user - startedUs).to.be.below(1_000_000);
+  });
+
+  it('has each of its addresses once, in their order', () => {
+    const [a, b] = [address('192.0.2.1'), address('2001:db8::1')];
+    expect(unique([a, b, address('192.0.2.1')])).to.deep.equal([a, b]);
+  });
+});
