@@ -32,6 +32,8 @@ export interface AgentOptions {
   readonly isRouterIdFixed: boolean;
   readonly joinCheck: JoinCheck;
   readonly maxStaleMs: number;
+  /** how long a stop may wait for exclusive claims of the API to be announced elsewhere; absent: as long as their pool says */
+  readonly stopMoveMs?: number;
   /** from a planned restart, over which routers have kept the routes */
   readonly isBack?: boolean;
   /** what the documents come from, for people */

@@ -11,6 +11,7 @@
 import type { Address, PeerStatus, SpeakerEvent } from 'bgp-ts';
 import type { ClusterNode } from '../model/cluster-node.ts';
 import type { Documents } from '../model/documents.ts';
+import { optional } from '../model/optional.ts';
 import type { DocumentSource } from '../model/refusal.ts';
 import { AgentChecks } from './agent-checks.ts';
 import type { AgentOptions } from './agent-options.ts';
@@ -292,12 +293,12 @@ export class Agent {
   }
 
   async #stop(reason: string): Promise<void> {
-    const { clock, speaker, log, node, addresses } = this.#options;
+    const { clock, speaker, log, node, addresses, stopMoveMs: moveMs } = this.#options;
     log.info('agent.stop', { reason }, 'draining');
     this.#saver.last();
     const isHeard = speaker.status().some(({ state }) => state === 'established');
     // with nobody to hear it there is nothing to wait for
-    const wait = isHeard ? {} : { waitMs: 0 };
+    const wait = isHeard ? optional('moveMs', moveMs) : { waitMs: 0 };
     const why = `the agent stops (${reason})`;
     this.#knowledge.stopDrain = { sinceMs: clock.now(), reason: why, ...wait };
     this.#refresh();

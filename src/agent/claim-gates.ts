@@ -85,7 +85,7 @@ function findPool(
 
 export function claimGates(subject: ClaimSubject, view: View, joined: JoinedGates): ClaimGates {
   const assigned = assignedGate(subject, view);
-  const notDraining = drainGate(subject.claim, subject.pool, view);
+  const notDraining = drainGate(subject, view);
   const healthy = healthyGate(subject.claim, view);
   const wakeAtMs = earlier(earlier(assigned.wakeAtMs, healthy.wakeAtMs), notDraining.wakeAtMs);
   return {

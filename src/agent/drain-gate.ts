@@ -1,12 +1,17 @@
 /**
  * Gate 6, `not-draining`: a person drains the claim or the node, the agent stops, or the Node says what the pool drains on. Pure. It is
  * `draining` for the pool's wait, then `closed`.
+ *
+ * An exclusive claim that the controller placed here is different: its route is the only one. It stays `draining`, announced and
+ * de-preferred, until the controller has moved it and taken this node's label away, however long that takes and whether or not there
+ * is a controller. Only a stop has an end of its own, since the process is killed then (docs/decisions/0036).
  */
 
 import { formatAddress } from 'bgp-ts';
 import type { Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpPool } from '../model/ip-pool.ts';
+import type { PreferenceLevel } from '../model/names.ts';
 import type { Gate } from './gate.ts';
 import type { Drain, View } from './view.ts';
 
@@ -19,29 +24,48 @@ export interface TimedGate {
 /** what the exclude label is called in a pool's `drain.on` */
 export const EXCLUDE_TRIGGER = 'exclude-label';
 
+/** The claim that is asked about, and where it stands. */
+export interface DrainSubject {
+  readonly claim: Sourced<IpClaim>;
+  readonly pool: IpPool | undefined;
+  /** of an exclusive claim that is placed here */
+  readonly level?: PreferenceLevel;
+}
+
 const NOT_DRAINING: TimedGate = {
   gate: { name: 'not-draining', state: 'open', sentence: 'nobody drains it' },
 };
 
-export function drainGate(
-  claim: Sourced<IpClaim>,
-  pool: IpPool | undefined,
-  view: View,
-): TimedGate {
+export function drainGate(subject: DrainSubject, view: View): TimedGate {
   const { nodeDrain, stopDrain, claimDrains, cluster } = view;
   const isQuiet = nodeDrain === undefined && stopDrain === undefined && claimDrains.size === 0;
   if (isQuiet && (cluster?.drains.size ?? 0) === 0) return NOT_DRAINING;
+  const { claim, pool } = subject;
   const { name, address } = claim.object;
   const own = claimDrains.get(name);
+  const isMoved = claim.source === 'api' && subject.level !== undefined;
+  const ofNode = [nodeDrain, ...clusterDrains(claim, pool, view)];
   // what has left already must not come back for the wait of another drain: the one that ends first counts
-  const drains = [nodeDrain, own, stopOf(stopDrain, pool), ...clusterDrains(claim, pool, view)];
-  const [first] = drains
-    .filter((drain) => drain !== undefined)
-    .toSorted((x, y) => endOf(x, pool) - endOf(y, pool));
+  const [first] = [
+    ...ofNode.map((drain) => timed(drain, isMoved ? Number.POSITIVE_INFINITY : endOf(drain, pool))),
+    timed(own, endOf(own, pool)),
+    timed(stopDrain, stopEnd(stopDrain, pool, isMoved)),
+  ]
+    .filter((each) => each !== undefined)
+    .toSorted((x, y) => x.endMs - y.endMs);
   if (first === undefined) return NOT_DRAINING;
-  const timed = drained('not-draining', endOf(first, pool), view.nowMs, first.reason);
-  if (first === own) return withRemedy(timed, `herald undrain ${formatAddress(address)}`);
-  return first === nodeDrain ? withRemedy(timed, 'herald undrain') : timed;
+  const gate = drained('not-draining', first.endMs, view.nowMs, first.drain.reason);
+  if (first.drain === own) return withRemedy(gate, `herald undrain ${formatAddress(address)}`);
+  return first.drain === nodeDrain ? withRemedy(gate, 'herald undrain') : gate;
+}
+
+interface TimedDrain {
+  readonly drain: Drain;
+  readonly endMs: number;
+}
+
+function timed(drain: Drain | undefined, endMs: number): TimedDrain | undefined {
+  return drain === undefined ? undefined : { drain, endMs };
 }
 
 /**
@@ -65,13 +89,17 @@ function withRemedy({ gate, ...rest }: TimedGate, remedy: string): TimedGate {
   return { ...rest, gate: { ...gate, remedy } };
 }
 
-/** A pool that does not drain on a stop leaves with it. */
-function stopOf(drain: Drain | undefined, pool: IpPool | undefined): Drain | undefined {
-  if (drain === undefined || pool === undefined || pool.drain.on.includes('stop')) return drain;
-  return { ...drain, waitMs: 0 };
+/** A pool that does not drain on a stop leaves with it; what another node is to have stays as long as a stop may take. */
+function stopEnd(drain: Drain | undefined, pool: IpPool | undefined, isMoved: boolean): number {
+  if (drain === undefined) return Number.POSITIVE_INFINITY;
+  if (pool !== undefined && !pool.drain.on.includes('stop')) return drain.sinceMs;
+  const endMs = endOf(drain, pool);
+  if (!isMoved || drain.waitMs !== undefined) return endMs;
+  return Math.max(endMs, drain.sinceMs + (drain.moveMs ?? 0));
 }
 
-function endOf(drain: Drain, pool: IpPool | undefined): number {
+function endOf(drain: Drain | undefined, pool: IpPool | undefined): number {
+  if (drain === undefined) return Number.POSITIVE_INFINITY;
   return drain.sinceMs + drainWaitMs(pool, drain.waitMs);
 }
 
@@ -86,6 +114,10 @@ export function drained(
   reason: string,
 ): TimedGate {
   if (nowMs >= endMs) return { gate: { name, state: 'closed', sentence: reason } };
+  if (endMs === Number.POSITIVE_INFINITY) {
+    const sentence = `${reason}; announced with GRACEFUL_SHUTDOWN until another node announces it`;
+    return { gate: { name, state: 'draining', sentence } };
+  }
   const sentence = `${reason}; announced with GRACEFUL_SHUTDOWN until the wait is over`;
   return { gate: { name, state: 'draining', sentence }, wakeAtMs: endMs };
 }

@@ -98,6 +98,8 @@ export interface Drain {
   readonly reason: string;
   /** wait this long instead of what the pool says */
   readonly waitMs?: number;
+  /** of a stop: exclusive claims of the API wait so long for their next node, where that is longer than the pool's wait */
+  readonly moveMs?: number;
 }
 
 /** A claim as it was announced last, after its documents stopped asking for it. */

@@ -80,6 +80,8 @@ Example
 const LOCK_FOLDER = '/run/herald';
 const EXIT_FAILED = 1;
 const MAX_PASSWORD_FILE = 4096;
+/** of `--stop-grace`: what is left for the end itself */
+const STOP_MARGIN_SECONDS = 20;
 
 export const agentCommand: Command = {
   name: 'agent',
@@ -280,6 +282,7 @@ function createAgent(
     isRouterIdFixed: routerId !== undefined,
     joinCheck,
     maxStaleMs: Number(settings.maxStale) * 1000,
+    stopMoveMs: stopMoveMs(settings),
     isBack,
     source: text,
     sources,
@@ -291,6 +294,12 @@ function createAgent(
     pid: world.pid,
     warnings: (interfaces) => machineWarnings(interfaces, addresses),
   });
+}
+
+/** Withdrawals, the Cease and the last write of the IPNode need time, too. The only node of a cluster waits for nobody. */
+function stopMoveMs({ stopGrace, withController }: SettingTexts): number {
+  if (withController === 'true') return 0;
+  return Math.max(0, Number(stopGrace) - STOP_MARGIN_SECONDS) * 1000;
 }
 
 function kubeProxyOf(settings: SettingTexts): KubeProxy | undefined {

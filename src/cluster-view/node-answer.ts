@@ -15,7 +15,7 @@ import { outlivesPool } from '../model/former-pools.ts';
 import { type IpClaim, isLocal } from '../model/ip-claim.ts';
 import { cutShortOf, type IpNodeStatus, mayBeCut } from '../model/ip-node.ts';
 import type { IpPool } from '../model/ip-pool.ts';
-import { EXCLUDE_LABEL } from '../model/names.ts';
+import { EXCLUDE_LABEL, levelOf } from '../model/names.ts';
 import { optional } from '../model/optional.ts';
 import { poolHolds } from '../model/pool-addresses.ts';
 import type { NodeFacts } from './explain-facts.ts';
@@ -206,7 +206,10 @@ function drainAnswer(
   const gate = { name: 'not-draining' } as const;
   if (draining !== undefined) {
     const { reason, since } = draining;
-    const isOver = nowMs >= Date.parse(since) + (pool?.drain.waitSeconds ?? 0) * 1000;
+    // what is placed there stays until another node has it
+    const isPlaced = levelOf(claim.labels, name) !== undefined;
+    const waitMs = (pool?.drain.waitSeconds ?? 0) * 1000;
+    const isOver = !isPlaced && nowMs >= Date.parse(since) + waitMs;
     const remedy = `herald undrain, on ${name}, where a person drained it`;
     return { ...gate, state: isOver ? 'closed' : 'draining', sentence: reason, since, remedy };
   }

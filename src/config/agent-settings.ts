@@ -185,6 +185,13 @@ export const SETTINGS = {
     seconds(0),
     'how long a saved View counts while its source cannot be read',
   ),
+  stopGrace: row(
+    'stop-grace',
+    'SECONDS',
+    '60',
+    seconds(0),
+    'how long a stop may take until this process is killed (terminationGracePeriodSeconds of its pod, TimeoutStopSec of its unit): exclusive claims of the cluster stay announced, de-preferred, until another node has them, for this time less 20 s at most',
+  ),
 } as const satisfies Readonly<Record<string, SettingRow>>;
 
 export type SettingName = keyof typeof SETTINGS;

@@ -5,8 +5,8 @@
 
 import type { PreferenceLevel } from '../model/names.ts';
 
-/** moves under way from one node: what it can answer at once */
-const MOST_FROM_ONE = 200;
+/** moves under way from one node: what it can answer at once (ip-node-status.ts) */
+const MOST_FROM_ONE = 300;
 
 export class PlacementLeaving {
   /** by claim: the label of who leaves */

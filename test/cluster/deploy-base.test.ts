@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { loadAll } from 'js-yaml';
+import { SETTINGS } from '../../src/config/agent-settings.ts';
 import { readCrdSchema } from '../../tools/crd-validators.ts';
 import { ensureKubectl } from '../../tools/kubernetes/kubectl.ts';
 import { field, items, text } from '../interop/routers/json.ts';
@@ -147,6 +148,8 @@ describe('deploy/base as it is rendered', function () {
       expect(wait).to.be.a('number');
       const grace = field(podOf(agent()), 'terminationGracePeriodSeconds');
       expect(grace).to.be.above(Number(wait) + AFTER_DRAIN_SECONDS);
+      // as long as the agent counts on, for exclusive claims that move
+      expect(grace).to.equal(Number(SETTINGS.stopGrace.default));
       // what the page promises, for those who raise the one before the other
       const page = readFileSync(join(ROOT, 'docs/kubernetes.md'), 'utf8');
       const promised = Number(/a longer drain than (\d+) s/.exec(page)?.[1]);

@@ -37,7 +37,8 @@ const GATHER_MS = 200;
 const LONGEST_GATHER_MS = 2000;
 const GATHER_SHARE = 20;
 const FACT_BUCKET = { most: 10, refillMs: 5000 };
-const MOVE_BUCKET = { most: 20, refillMs: 1000 };
+/** while exclusive claims move, the controller waits for every answer; with 300 of them in one, 1,500 claims need some twenty */
+const MOVE_BUCKET = { most: 40, refillMs: 250 };
 const RETRY = { firstMs: 500, longestMs: 30_000 };
 /** while another instance has it, or its Node is missing */
 const ASKING_LOOK_MS = 5000;

@@ -183,6 +183,14 @@ describe('claims of the API', () => {
   });
 });
 
+interface DrainRow {
+  readonly name: string;
+  readonly change: Partial<ClusterNode>;
+  readonly object: IpClaim;
+  readonly over?: Parameters<typeof pool>[0];
+  readonly is: readonly string[];
+}
+
 describe('what drains by the Node', () => {
   const drained = (change: Partial<ClusterNode>, object: IpClaim, over = {}) => {
     const memory = learnNode(learnt(node()), node(change), BOOT, quiet);
@@ -195,7 +203,7 @@ describe('what drains by the Node', () => {
   };
   const excluded = { labels: { [EXCLUDE_LABEL]: '' } };
   const tainted = { taints: [{ key: 'gpu', effect: 'NoSchedule' }] };
-  const rows = [
+  const rows: DrainRow[] = [
     {
       name: 'the exclude label drains what Services have',
       change: excluded,
@@ -242,6 +250,20 @@ describe('what drains by the Node', () => {
       is: ['open', 'open'],
     },
   ];
+  const placed = claim({ ...SERVICE, labels: { [nodeLabel(NODE)]: '0' } });
+  for (const [trigger, change] of [
+    ['exclude-label', excluded],
+    ['taint:gpu', tainted],
+    ['cordon', { isUnschedulable: true }],
+  ] as const) {
+    rows.push({
+      name: `an exclusive claim is announced until its move is done, however long that takes: ${trigger}`,
+      change,
+      object: placed,
+      over: { drain: { on: [trigger], waitSeconds: 0 } },
+      is: ['draining', 'draining'],
+    });
+  }
   for (const { name, change, object, over, is } of rows) {
     it(name, () => {
       expect(drained(change, object, over)).to.deep.equal(is);
@@ -256,6 +278,40 @@ describe('what drains by the Node', () => {
       isAnnouncing: false,
     });
     expect(first.drains.get('exclude-label')?.waitMs).to.equal(0);
+  });
+
+  it('leaves an exclusive claim announced after a restart of the agent, too: nobody else has it', () => {
+    const cluster = clusterFacts(restoreCluster({ node: node(excluded) }, BOOT, 5), BOOT);
+    const pools = [pool({ drain: { on: ['exclude-label'], waitSeconds: 1 } })];
+    const docs = documents({ pools, claims: [fromApi(placed)] });
+    const gate = gateOf(view({ nowMs: WAIT_MS, cluster, documents: docs }), 'not-draining');
+    expect(gate.state).to.equal('draining');
+  });
+
+  it('gives a stop the time that its process has: exclusive claims stay that long, others for the wait of the pool', () => {
+    const stopDrain = { sinceMs: 0, reason: 'the agent stops', moveMs: 40_000 };
+    const pools = [pool({ drain: { on: ['stop'], waitSeconds: 10 } })];
+    const at = (nowMs: number, object: IpClaim, over = {}) => {
+      const docs = documents({ pools, claims: [fromApi(object)] });
+      const stop = { ...stopDrain, ...over };
+      return gateOf(view({ nowMs, stopDrain: stop, documents: docs }), 'not-draining').state;
+    };
+    expect([at(39_999, placed), at(40_000, placed)]).to.deep.equal(['draining', 'closed']);
+    const anycast = claim(ANYCAST);
+    expect([at(9999, anycast), at(10_000, anycast)]).to.deep.equal(['draining', 'closed']);
+    expect(at(1, placed, { waitMs: 0 }), 'with nobody to tell').to.equal('closed');
+  });
+
+  it('ends where a person takes one exclusive claim off this node, and for all where the node is drained by hand', () => {
+    const order = { sinceMs: 0, reason: 'drained by hand' };
+    const pools = [pool({ drain: { on: ['stop'], waitSeconds: 10 } })];
+    const docs = documents({ pools, claims: [fromApi(placed)] });
+    const base = { nowMs: WAIT_MS, documents: docs };
+    const ofNode = gateOf(view({ ...base, nodeDrain: order }), 'not-draining');
+    expect(ofNode.state).to.equal('draining');
+    expect(ofNode.remedy).to.equal('herald undrain');
+    const claimDrains = new Map([[placed.name, order]]);
+    expect(gateOf(view({ ...base, claimDrains }), 'not-draining').state).to.equal('closed');
   });
 
   it('keeps the moment when it began, and ends with its cause', () => {

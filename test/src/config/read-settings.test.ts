@@ -34,6 +34,7 @@ const VALUES = {
   joinTimeout: ['4', '5.5', '6'],
   joinSettle: ['4', '5.5', '6'],
   maxStale: ['4', '5.5', '6'],
+  stopGrace: ['4', '5.5', '6'],
 } as const satisfies Readonly<Record<SettingName, readonly [string, string, string]>>;
 
 const NAMES = Object.keys(SETTINGS) as readonly SettingName[];
