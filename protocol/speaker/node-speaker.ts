@@ -1,9 +1,10 @@
 /** The speaker on this machine: Node's clock, randomness and TCP. */
 
-import { resolveLocalAddresses } from '../io/interface-addresses.ts';
+import { type InterfaceAddresses, resolveLocalAddresses } from '../io/interface-addresses.ts';
 import { nodeClock } from '../io/node-clock.ts';
 import { nodeRandom } from '../io/node-random.ts';
 import { NodeTcpTransport } from '../io/node-tcp.ts';
+import type { Endpoint } from '../io/transport.ts';
 import { Speaker, type SpeakerOptions } from './speaker.ts';
 
 /** A neighbour that does not answer our FIN is not waited for: what we said is in the kernel's hands. */
@@ -24,6 +25,16 @@ export function createSpeaker(
     clock: nodeClock,
     random: nodeRandom,
     transport: new NodeTcpTransport({ closeTimeoutMs: CLOSE_TIMEOUT_MS }),
-    interfaceAddresses: (local) => resolveLocalAddresses(local.address, local.zone),
+    interfaceAddresses,
   });
+}
+
+/** Without a descriptor left nothing can be read, and nothing about this machine has changed: a session goes on with what it has. */
+function interfaceAddresses({ address, zone }: Endpoint): InterfaceAddresses | undefined {
+  try {
+    return resolveLocalAddresses(address, zone);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return undefined;
+    throw error;
+  }
 }

@@ -15,10 +15,10 @@ import {
   resolveLocalAddresses,
   Speaker,
 } from 'bgp-ts';
+import { errorCode } from '../error-code.ts';
 import { AddressFlag } from '../linux/address-message.ts';
 import type { KernelAddress } from '../linux/address-table.ts';
 import type { LockedAddressTable } from '../linux/locked-address-table.ts';
-import { NetlinkError } from '../linux/netlink-calls.ts';
 
 const CLOSE_TIMEOUT_MS = 2000;
 /** for a change that the kernel has not told us of */
@@ -26,9 +26,11 @@ const LOOK_AGAIN_MS = 1000;
 
 /** A claimed address on the session's interface is no next hop: other nodes have it too. */
 export function createAgentSpeaker(addresses: LockedAddressTable, restarting: boolean): Speaker {
-  const look = remembered(addresses, nodeClock, () => {
-    const known = addresses.list();
-    const table = withBestFirst(networkInterfaces(), known);
+  const list = lastRead(() => addresses.list(), []);
+  const interfaces = lastRead<InterfaceTable>(networkInterfaces, {});
+  const look = remembered(addresses, nodeClock, (): MachineAddresses => {
+    const known = list();
+    const table = withBestFirst(interfaces(), known);
     return { table, claimed: known.filter(({ ours }) => ours) };
   });
   return new Speaker({
@@ -36,7 +38,7 @@ export function createAgentSpeaker(addresses: LockedAddressTable, restarting: bo
     clock: nodeClock,
     random: nodeRandom,
     transport: new NodeTcpTransport({ closeTimeoutMs: CLOSE_TIMEOUT_MS }),
-    interfaceAddresses: (local) => withoutClaimed(local, lookIfPossible(look)),
+    interfaceAddresses: (local) => withoutClaimed(local, look()),
   });
 }
 
@@ -60,14 +62,17 @@ export function remembered<T>(
   };
 }
 
-/** what could not be read is not remembered either */
-function lookIfPossible(look: () => MachineAddresses): MachineAddresses {
-  try {
-    return look();
-  } catch (error) {
-    if (!(error instanceof NetlinkError)) throw error;
-    return { table: networkInterfaces(), claimed: [] };
-  }
+/** What the system does not let us read just now (no descriptor is left) is as it was when it last did: not knowing changes nothing. */
+export function lastRead<T>(read: () => T, first: T): () => T {
+  let last = first;
+  return () => {
+    try {
+      last = read();
+    } catch (error) {
+      if (errorCode(error) === undefined) throw error;
+    }
+    return last;
+  };
 }
 
 interface MachineAddresses {
@@ -112,7 +117,7 @@ export function listed<T>(read: () => readonly T[]): readonly T[] {
   try {
     return read();
   } catch (error) {
-    if (error instanceof NetlinkError) return [];
+    if (errorCode(error) !== undefined) return [];
     throw error;
   }
 }

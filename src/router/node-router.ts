@@ -2,6 +2,7 @@
 
 import { networkInterfaces } from 'node:os';
 import { type Address, addressKey, createSpeaker, nodeClock, parseAddress } from 'bgp-ts';
+import { errorCode } from '../error-code.ts';
 import { MonitorGroup, NetlinkMonitor } from '../linux/netlink-monitor.ts';
 import { RtnetlinkRouteTable } from '../linux/rtnetlink-route-table.ts';
 import { Router, type RouterSettings, type RouterWorld } from './router.ts';
@@ -48,13 +49,23 @@ function ownAddresses(): (address: Address) => boolean {
   return (address) => {
     const nowMs = nodeClock.now();
     if (nowMs - readAtMs > ADDRESSES_FRESH_MS) {
-      const entries = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
-      const addresses = entries
-        .filter((entry) => !entry.internal)
-        .flatMap((entry) => parseAddress(entry.address.split('%', 1)[0] ?? '') ?? []);
-      known = new Set(addresses.map(addressKey));
+      known = externalAddresses() ?? known;
       readAtMs = nowMs;
     }
     return known.has(addressKey(address));
   };
+}
+
+/** undefined: they cannot be read just now (no descriptor is left), which says nothing about what is there */
+function externalAddresses(): Set<string> | undefined {
+  try {
+    const entries = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+    const addresses = entries
+      .filter((entry) => !entry.internal)
+      .flatMap((entry) => parseAddress(entry.address.split('%', 1)[0] ?? '') ?? []);
+    return new Set(addresses.map(addressKey));
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    return undefined;
+  }
 }

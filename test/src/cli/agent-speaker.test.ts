@@ -1,6 +1,6 @@
 import { address, formatAddress, resolveLocalAddresses } from 'bgp-ts';
 import { expect } from 'chai';
-import { remembered, withBestFirst } from '../../../src/cli/agent-speaker.ts';
+import { lastRead, remembered, withBestFirst } from '../../../src/cli/agent-speaker.ts';
 import { AddressFlag } from '../../../src/linux/address-message.ts';
 import { LockedAddressTable } from '../../../src/linux/locked-address-table.ts';
 import { MemoryAddressTable, MemoryHost } from '../../../src/linux/memory-address-table.ts';
@@ -66,6 +66,28 @@ describe('what the speaker knows of the addresses of its machine', () => {
     expect(shaky).to.throw('no netlink');
     isDown = false;
     expect(shaky()).to.equal('read');
+  });
+});
+
+describe('what the system does not let us read', () => {
+  it('is as it was when it last did', () => {
+    let isFull = true;
+    const read = lastRead(() => {
+      if (isFull) throw Object.assign(new Error('out of descriptors'), { code: 'EMFILE' });
+      return 'read';
+    }, 'nothing yet');
+    expect(read()).to.equal('nothing yet');
+    isFull = false;
+    expect(read()).to.equal('read');
+    isFull = true;
+    expect(read()).to.equal('read');
+  });
+
+  it('hides no mistake of ours', () => {
+    const read = lastRead(() => {
+      throw new TypeError('a mistake');
+    }, undefined);
+    expect(read).to.throw('a mistake');
   });
 });
 

@@ -2,7 +2,15 @@
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { untilValue } from '../../support/poll.ts';
@@ -86,6 +94,39 @@ describe('standalone: the surroundings of an agent', function () {
     );
     await talk(1);
     expect(await lab.agent.stop()).to.equal(0);
+  });
+
+  it('no descriptor is left: the session stays, and it drains, unbinds and ends as ever', async () => {
+    lab.write({
+      'all.yaml': [
+        peer(),
+        pool({ drain: { waitSeconds: 2 } }),
+        claim(VIP, { bind: { interface: 'lo' } }),
+      ],
+    });
+    lab.ready(true);
+    // a join check of a file would need a descriptor itself
+    const agent = lab.start(['--join-check', 'none']);
+    await lab.announces([VIP]);
+    const used = new Set(readdirSync(`/proc/${agent.pid}/fd`).map(Number));
+    let open = 0;
+    while (used.has(open)) open += 1;
+    await lab.node.exec('prlimit', ['--pid', String(agent.pid), `--nofile=${open}`]);
+    await untilValue(
+      'the kernel gives it no descriptor any more',
+      () => readFileSync(`/proc/${agent.pid}/limits`, 'utf8'),
+      (text) => new RegExp(`Max open files +${open} `).test(text),
+    );
+    const stopped = agent.stop();
+    await untilValue(
+      'the router is told of the drain',
+      () => lab.routes(),
+      (routes) => routes.some(({ communities }) => communities.includes('65535:0')),
+      { everyMs: 20 },
+    );
+    expect(await stopped).to.equal(0);
+    await lab.announces([]);
+    expect(await lab.addressesOn('lo')).to.not.include(VIP);
   });
 
   it('whoever read its log goes away', async () => {
