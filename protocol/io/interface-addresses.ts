@@ -10,6 +10,7 @@ import {
   type Ipv4Address,
   type Ipv6Address,
   isLinkLocal,
+  isLoopback,
 } from '../net/address.ts';
 import { parseAddress } from '../net/address-text.ts';
 
@@ -29,7 +30,8 @@ export type InterfaceTable = Readonly<
 
 /**
  * All addresses of the interface that owns `local`; undefined when none does. A link-local address may be on several
- * interfaces: there `zone` decides.
+ * interfaces: there `zone` decides. 127.0.0.1 and ::1 are among them only for a session within this machine: to anybody else they are
+ * the reader's own.
  *
  * @example resolveLocalAddresses(connection.local.address, connection.local.zone)?.ipv6[0]
  */
@@ -44,10 +46,13 @@ export function resolveLocalAddresses(
       const parsed = parseAddress(address.split('%', 1)[0] ?? '');
       return parsed === undefined ? [] : [parsed];
     });
-    if (addresses.some((address) => addressEquals(address, local))) return sort(name, addresses);
+    if (!addresses.some((address) => addressEquals(address, local))) continue;
+    return sort(name, isLoopback(local) ? addresses : addresses.filter(isForOthers));
   }
   return undefined;
 }
+
+const isForOthers = (address: Address) => !isLoopback(address);
 
 function sort(name: string, addresses: readonly Address[]): InterfaceAddresses {
   const ipv4 = addresses.filter((address) => address.family === 'ipv4');

@@ -227,6 +227,13 @@ export function isLinkLocal(address: Address): boolean {
     : (address.w0 & 0xffc00000) === (0xfe800000 | 0);
 }
 
+/** 127.0.0.0/8 or ::1 */
+export function isLoopback(address: Address): boolean {
+  return address.family === 'ipv4'
+    ? address.bits >>> 24 === 127
+    : (address.w0 | address.w1 | address.w2) === 0 && address.w3 === 1;
+}
+
 /** 0.0.0.0 or :: */
 export function isUnspecified(address: Address): boolean {
   return address.family === 'ipv4'

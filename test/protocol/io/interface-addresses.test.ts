@@ -33,6 +33,14 @@ describe('addresses of the interface behind a session', () => {
     expect(texts('fd00::7')).to.deep.equal(expected);
   });
 
+  it('offers 127.0.0.1 and ::1 to nobody but this machine itself', () => {
+    const routed = { ...table, lo: entries('127.0.0.1', '10.9.9.9', '::1') };
+    const on = (local: string) => resolveLocalAddresses(address(local), undefined, routed);
+    expect(on('10.9.9.9')?.ipv6).to.deep.equal([]);
+    expect(on('10.9.9.9')?.ipv4.map(formatAddress)).to.deep.equal(['10.9.9.9']);
+    expect(on('127.0.0.1')?.ipv6.map(formatAddress)).to.deep.equal(['::1']);
+  });
+
   it('puts 169.254.0.0/16 last and leaves absent families empty', () => {
     expect(texts('198.51.100.7')).to.deep.equal([
       'eth1',

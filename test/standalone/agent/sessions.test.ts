@@ -243,6 +243,24 @@ describe('standalone: sessions of every shape', function () {
     await bothRoutes(own);
   });
 
+  it('a session from an address of lo, which has no IPv6 but ::1: says so, and the router is never given ::1', async () => {
+    await node.ip('address add 10.61.0.2/32 dev lo');
+    await routerHost.ip('route add 10.61.0.2/32 via 10.60.0.2');
+    try {
+      await play(
+        { address: '10.60.0.1', sourceAddress: '10.61.0.2', multihop: 2 },
+        { address: '10.61.0.2', isPassive: true, multihop: 2 },
+      );
+      const { gates } = await ipv6Refused();
+      const allowed = gates.find(({ name }) => name === 'allowed');
+      expect(allowed?.sentence).to.match(/tor: the session has no ipv6 next hop/);
+      expect(allowed?.remedy).to.contain('nextHop.ipv6 of BGPPeer tor');
+    } finally {
+      await routerHost.ip('route del 10.61.0.2/32');
+      await node.ip('address del 10.61.0.2/32 dev lo');
+    }
+  });
+
   it('an IPv6 claim, and a router that is configured for IPv4 only: says so, and what to do', async () => {
     await play({ address: '10.60.0.1' }, { isPassive: true, families: ['ipv4'] });
     const { gates } = await ipv6Refused();
