@@ -66,14 +66,12 @@ interface Member {
 
 export class DynamicPeers {
   readonly #world: PeerWorld;
-  readonly #isRestarting: boolean;
   readonly #members = new Map<string, Member>();
   readonly #leaving = new Set<Promise<void>>();
   #ranges: readonly DesiredRange[] = [];
 
-  constructor(world: PeerWorld, isRestarting: boolean) {
+  constructor(world: PeerWorld) {
     this.#world = world;
-    this.#isRestarting = isRestarting;
   }
 
   get ranges(): readonly DesiredRange[] {
@@ -165,7 +163,7 @@ export class DynamicPeers {
         this.#follow(member, event);
       },
     };
-    const driver = new PeerDriver(memberSettings(range, remote), world, this.#isRestarting);
+    const driver = new PeerDriver(memberSettings(range, remote), world);
     const member: Member = {
       driver,
       remote,

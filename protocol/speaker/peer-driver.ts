@@ -1,7 +1,6 @@
 /**
  * Runs one neighbour: executes what the session machine says, on real timers and connections, and feeds it what happens.
  * Protocol decisions are in bgp/peer.ts, routes in route-sender.ts. What is here is glue:
- *
  *   bytes -> Wire -> message -> stepPeer -> actions -> Wire, timers, RouteSender, events
  */
 
@@ -61,7 +60,6 @@ export class PeerDriver {
   /** connections that are being closed */
   readonly #leaving = new Set<Wire>();
   #settings: PeerSettings;
-  #isRestarting: boolean;
   #config: SessionConfig;
   #machine: PeerState = initialPeerState();
   #state: ConnectionStateName = 'idle';
@@ -70,12 +68,11 @@ export class PeerDriver {
   #lastError: string | undefined;
   #isDispatching = false;
 
-  constructor(settings: PeerSettings, world: PeerWorld, isRestarting: boolean) {
+  constructor(settings: PeerSettings, world: PeerWorld) {
     this.#settings = settings;
-    this.#isRestarting = isRestarting;
-    this.#config = sessionConfig(settings, { restarting: isRestarting });
-    this.#received = new AdjRibIn(settings.inbound);
     this.#world = world;
+    this.#config = this.#configNow();
+    this.#received = new AdjRibIn(settings.inbound);
     this.#timers = new TimerTable(world.clock);
     this.#routes = new RouteSender(world.clock, () => this.#onSynced());
     this.#sinceMs = world.clock.wallTimeMs();
@@ -105,7 +102,7 @@ export class PeerDriver {
   setSettings(settings: PeerSettings): void {
     const isRenamed = settings.name !== this.#settings.name;
     this.#settings = settings;
-    this.#config = sessionConfig(settings, { restarting: this.#isRestarting });
+    this.#config = this.#configNow();
     if (this.#session !== undefined) this.#routes.updateSession(this.#view(this.#session));
     if (isRenamed) this.#routes.tellAgain();
   }
@@ -122,10 +119,10 @@ export class PeerDriver {
     if (verdict === 'refuse') return undefined;
     if (verdict === 'replace') {
       this.#release('in')?.abort();
-      const detail = 'replaced by a new connection';
-      this.#dispatch({ kind: 'disconnected', side: 'in', detail });
+      this.#dispatch({ kind: 'disconnected', side: 'in', detail: 'replaced by a new connection' });
     }
     if (this.#wires.in !== undefined) return undefined;
+    this.#config = this.#configNow();
     const wire = this.#newWire('in');
     wire.attach(connection);
     this.#dispatch({ kind: 'connected', side: 'in' });
@@ -157,7 +154,7 @@ export class PeerDriver {
     };
   }
 
-  /** events that come up while actions are executed wait their turn, so that the machine sees one at a time */
+  /** events that come up while actions are executed wait their turn: the machine sees one at a time */
   #dispatch(event: PeerEvent): void {
     this.#events.push(event);
     if (this.#isDispatching) return;
@@ -228,7 +225,14 @@ export class PeerDriver {
     );
   }
 
+  #configNow(): SessionConfig {
+    return sessionConfig(this.#settings, {
+      restarting: this.#world.restart.isOpen(this.#settings),
+    });
+  }
+
   #dial(): void {
+    this.#config = this.#configNow();
     const wire = this.#newWire('out');
     const options = dialOptions(this.#settings, this.#config.connectRetrySeconds);
     wire.attach(this.#world.transport.dial(options, wire));
@@ -265,11 +269,11 @@ export class PeerDriver {
   }
 
   #send(side: Side, message: Message): void {
-    const peer = this.#settings.name;
     this.#wires[side]?.send(message);
     if (message.kind === 'notification') {
       this.#tally.notificationsSent += 1;
-      this.#world.emit({ kind: 'notification-sent', ...notificationFacts(peer, message) });
+      const facts = notificationFacts(this.#settings.name, message);
+      this.#world.emit({ kind: 'notification-sent', ...facts });
     }
     this.#checkFlushed(side);
   }
@@ -306,9 +310,9 @@ export class PeerDriver {
     const prefixes = this.#received.refresh(message);
     if (prefixes.length > 0) this.#world.emit({ kind: 'routes-not-refreshed', peer, prefixes });
     if (message.subtype !== 0) return;
-    const { afi, safi } = message;
-    this.#world.emit({ kind: 'refresh-requested', peer, family: { afi, safi } });
-    this.#routes.refresh({ afi, safi });
+    const family = { afi: message.afi, safi: message.safi };
+    this.#world.emit({ kind: 'refresh-requested', peer, family });
+    this.#routes.refresh(family);
   }
 
   #onUpdate(side: Side, update: UpdateMessage): void {
@@ -335,17 +339,16 @@ export class PeerDriver {
 
   #established(side: Side, negotiated: Negotiated): void {
     const wire = this.#wires[side];
-    const connection = wire?.connection;
-    if (wire === undefined || connection === undefined) return;
+    if (wire?.connection === undefined) return;
     const session: Session = { side, negotiated };
     this.#session = session;
     this.#tally.establishedCount += 1;
     this.#lastError = undefined;
     wire.negotiated(negotiated);
     this.#received.established(negotiated);
-    const { local, remote } = connection;
-    const peer = this.#settings.name;
-    this.#world.emit({ kind: 'established', peer, side, local, remote, negotiated });
+    const { local, remote } = wire.connection;
+    const facts = { peer: this.#settings.name, side, local, remote, negotiated };
+    this.#world.emit({ kind: 'established', ...facts });
     this.#routes.begin(wire, this.#view(session));
   }
 
@@ -353,16 +356,17 @@ export class PeerDriver {
     const { negotiated, side } = session;
     const local = this.#wires[side]?.connection?.local;
     if (local === undefined) return { negotiated, nextHops: {} };
-    const addresses = steadyAddresses(session.addresses, this.#world.interfaceAddresses(local));
-    session.addresses = addresses;
-    const nextHops = sessionNextHops(this.#settings.nextHop ?? {}, local.address, addresses);
+    const now = this.#world.interfaceAddresses(local);
+    session.addresses = steadyAddresses(session.addresses, now);
+    const { nextHop = {} } = this.#settings;
+    const nextHops = sessionNextHops(nextHop, local.address, session.addresses);
     return { negotiated, nextHops };
   }
 
   #onSynced(): void {
     // the neighbour has our End-of-RIB: a restart is over (RFC 4724 §4.1)
-    this.#isRestarting &&= this.#routes.isPartial;
-    this.#config = sessionConfig(this.#settings, { restarting: this.#isRestarting });
+    if (!this.#routes.isPartial) this.#world.restart.close(this.#settings);
+    this.#config = this.#configNow();
     const peer = this.#settings.name;
     const refused = this.#routes.refused;
     if (refused.length > 0) {
@@ -383,8 +387,8 @@ export class PeerDriver {
     const hasKey = this.#settings.password !== undefined;
     const reason = wasEstablished ? action.reason : nameLikelyReason(action.reason, hasKey);
     // the end of a second connection is no error of the session that stands
-    const isOver = this.#session === undefined && reason.kind !== 'stopped';
-    if (isOver) this.#lastError = describeDown(reason);
+    if (this.#session === undefined && reason.kind !== 'stopped')
+      this.#lastError = describeDown(reason);
     this.#world.emit({ kind: 'down', peer: this.#settings.name, wasEstablished, reason });
   }
 

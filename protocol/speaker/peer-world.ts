@@ -5,6 +5,7 @@ import type { InterfaceAddresses } from '../io/interface-addresses.ts';
 import type { Random } from '../io/random.ts';
 import type { Endpoint, Transport } from '../io/transport.ts';
 import type { PeerSpeakerEvent } from './events.ts';
+import type { RestartWindow } from './restart-window.ts';
 
 export interface PeerWorld {
   readonly clock: Clock;
@@ -12,5 +13,7 @@ export interface PeerWorld {
   readonly transport: Transport;
   /** addresses on the interface that owns this local address, for "next hop self" of the other family */
   readonly interfaceAddresses: (local: Endpoint) => InterfaceAddresses | undefined;
+  /** to whom we say that we have come back from a planned restart */
+  readonly restart: RestartWindow;
   readonly emit: (event: PeerSpeakerEvent) => void;
 }

@@ -29,6 +29,7 @@ import { eachApart } from './each-apart.ts';
 import type { PeerStatus, SpeakerEvent } from './events.ts';
 import { PeerDriver } from './peer-driver.ts';
 import type { PeerWorld } from './peer-world.ts';
+import { RestartWindow } from './restart-window.ts';
 import { needsNewSession, type PeerSettings } from './settings.ts';
 import { socketOptions } from './socket-options.ts';
 
@@ -86,6 +87,7 @@ export class Speaker {
   readonly #options: SpeakerOptions;
   readonly #peers = new Map<string, PeerDriver>();
   readonly #dynamic: DynamicPeers;
+  readonly #restart: RestartWindow;
   /** neighbours that were removed and are still saying goodbye */
   readonly #leaving = new Set<Promise<void>>();
   readonly #subscribers = new Set<(event: SpeakerEvent) => void>();
@@ -101,7 +103,8 @@ export class Speaker {
 
   constructor(options: SpeakerOptions) {
     this.#options = options;
-    this.#dynamic = new DynamicPeers(this.#world(), options.restarting === true);
+    this.#restart = new RestartWindow(options.clock, options.restarting === true);
+    this.#dynamic = new DynamicPeers(this.#world());
   }
 
   /** resolves after the first attempt to listen; failing to is an event, not an error */
@@ -237,8 +240,7 @@ export class Speaker {
       driver.setRoutes(peer.routes, peer.isPartial);
       return;
     }
-    const isRestarting = this.#options.restarting === true;
-    const added = new PeerDriver(peer.settings, this.#world(), isRestarting);
+    const added = new PeerDriver(peer.settings, this.#world());
     this.#peers.set(peer.settings.name, added);
     this.#setListenOptions(peer.settings);
     added.setRoutes(peer.routes, peer.isPartial);
@@ -250,7 +252,7 @@ export class Speaker {
     const emit = (event: SpeakerEvent) => this.#emit(event);
     const interfaceAddresses = (local: Endpoint) =>
       this.#aside(() => this.#options.interfaceAddresses(local));
-    return { clock, random, transport, interfaceAddresses, emit };
+    return { clock, random, transport, interfaceAddresses, emit, restart: this.#restart };
   }
 
   #drivers(): readonly PeerDriver[] {

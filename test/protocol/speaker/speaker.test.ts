@@ -341,6 +341,34 @@ describe('a speaker', () => {
     );
   });
 
+  it('says the R bit to nobody after the restart: not in a session that is made anew, not to who comes later', async () => {
+    const lab = new Lab();
+    const router = new Machine(lab, ROUTER, { listen: true });
+    await router.speaker.start();
+    router.speaker.apply({ peers: [{ settings: toNode(), routes: [] }] });
+    const node = new Machine(lab, NODE, { restarting: true });
+    const settings = toRouter({ gracefulRestart: { restartSeconds: 30 } });
+    const said = () =>
+      router
+        .of('established')
+        .map(({ negotiated }) => negotiated.peerGracefulRestart?.restarting === true);
+    node.speaker.apply({ peers: [{ settings, routes: [] }] });
+    await lab.run(100);
+    // edited: another driver, to a neighbour that has our End-of-RIB
+    const edited = { ...settings, timers: { holdSeconds: 12 } };
+    node.speaker.apply({ peers: [{ settings: edited, routes: [] }] });
+    await lab.run(10_000);
+    expect(said()).to.deep.equal([true, false]);
+    const stopped = node.speaker.stop({ kind: 'restart' });
+    await lab.run(100);
+    await stopped;
+    const again = new Machine(lab, NODE, { restarting: true });
+    await lab.run(31_000);
+    again.speaker.apply({ peers: [{ settings, routes: [] }] });
+    await lab.run(10_000);
+    expect(said().slice(2)).to.deep.equal([false]);
+  });
+
   it('says that the port is taken, goes on dialling, and listens when it is free', async () => {
     const lab = new Lab();
     const { router } = await pair(lab);
