@@ -120,7 +120,8 @@ export function clusterJoined(memory: ClusterMemory, context: ClusterContext): F
     return { isOpen: false, sentence: `the cluster has no Node ${nodeName}`, remedy };
   }
   if (node === undefined) {
-    return { isOpen: false, sentence: `Node ${nodeName} has not been read from the API yet` };
+    const sentence = `Node ${nodeName} has not been read from the API yet`;
+    return { isOpen: false, sentence, isUnknown: true };
   }
   if (node.isBeingDeleted) return { isOpen: false, sentence: `Node ${nodeName} is being deleted` };
   if (isOutOfService(node)) {

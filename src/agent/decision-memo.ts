@@ -121,5 +121,6 @@ function isSamePlan(a: PeerPlan, b: PeerPlan | undefined): boolean {
 }
 
 function isSameGate(a: Gate, b: Gate): boolean {
-  return a.state === b.state && a.sentence === b.sentence && a.remedy === b.remedy;
+  const isAlike = a.state === b.state && a.isUnknown === b.isUnknown;
+  return isAlike && a.sentence === b.sentence && a.remedy === b.remedy;
 }

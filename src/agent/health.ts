@@ -46,11 +46,16 @@ export function joinFinding(check: JoinCheck, verdicts: ReadonlyMap<string, Verd
     };
   }
   const verdict = verdicts.get(JOIN_KEY);
-  if (verdict === undefined) return { isOpen: false, sentence: 'the join check was not asked yet' };
+  if (verdict === undefined) {
+    return { isOpen: false, sentence: 'the join check was not asked yet', isUnknown: true };
+  }
+  const sentence = describeVerdict(verdict, check);
+  if (verdict.open) return { isOpen: true, sentence };
   return {
-    isOpen: verdict.open,
-    sentence: describeVerdict(verdict, check),
-    ...(verdict.open ? {} : { remedy: 'bring up what the join check asks; see --join-check' }),
+    isOpen: false,
+    sentence,
+    remedy: 'bring up what the join check asks; see --join-check',
+    ...(verdict.failuresInRow < check.failures ? { isUnknown: true } : {}),
   };
 }
 

@@ -6,6 +6,7 @@
 import type { Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpPool } from '../model/ip-pool.ts';
+import { optional } from '../model/optional.ts';
 import type { Gate } from './gate.ts';
 import type { Finding, View } from './view.ts';
 
@@ -45,8 +46,13 @@ export function nodeGate(view: View): Gate {
   return gateOf(view.cluster?.joined ?? view.joined);
 }
 
-function gateOf({ isOpen, sentence, remedy }: Finding): Gate {
+function gateOf({ isOpen, sentence, remedy, isUnknown }: Finding): Gate {
   if (isOpen) return { name: 'joined', state: 'open', sentence };
-  const how = remedy === undefined ? {} : { remedy };
-  return { name: 'joined', state: 'closed', sentence, ...how };
+  return {
+    name: 'joined',
+    state: 'closed',
+    sentence,
+    ...optional('remedy', remedy),
+    ...optional('isUnknown', isUnknown),
+  };
 }

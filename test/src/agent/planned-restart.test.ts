@@ -27,12 +27,12 @@ const api = <T extends { readonly name: string }>(object: T): Sourced<T> => ({
   source: 'api',
 });
 
-function told(claims: readonly IpClaim[]): Documents {
+function told(claims: readonly IpClaim[], source: 'api' | 'files' = 'api'): Documents {
   const peer = scenery.peer({ gracefulRestart: { restartSeconds: 30 } });
   return {
     peers: [api(peer)],
     pools: [api(scenery.pool())],
-    claims: claims.map(api),
+    claims: claims.map((one) => ({ ...api(one), source })),
     faults: [],
   };
 }
@@ -47,7 +47,12 @@ class World {
   isPassing = true;
   readonly #network = new MemoryNetwork({ clock: this.clock, latencyMs: 1 });
 
-  constructor(claims: readonly IpClaim[], isBack: boolean) {
+  constructor(
+    claims: readonly IpClaim[],
+    isBack: boolean,
+    over: Partial<AgentOptions> = {},
+    source: 'api' | 'files' = 'api',
+  ) {
     const { clock } = this;
     this.#startRouter();
     const speaker = new Speaker({
@@ -57,7 +62,7 @@ class World {
       interfaceAddresses: () => undefined,
       restarting: isBack,
     });
-    this.agent = new Agent({ ...this.#options(claims), clock, speaker, isBack });
+    this.agent = new Agent({ ...this.#options(claims, source), ...over, clock, speaker, isBack });
     this.agent.start();
   }
 
@@ -100,7 +105,10 @@ class World {
     router.apply({ peers: [{ settings, routes: [] }] });
   }
 
-  #options(claims: readonly IpClaim[]): Omit<AgentOptions, 'clock' | 'speaker'> {
+  #options(
+    claims: readonly IpClaim[],
+    source: 'api' | 'files',
+  ): Omit<AgentOptions, 'clock' | 'speaker'> {
     const { clock } = this;
     const ask: AskHttp = (_, __, answer) =>
       clock.startTimer(8, () =>
@@ -115,7 +123,7 @@ class World {
       savedAtMs: clock.wallTimeMs(),
       routerId: 7,
       claimDrains: [],
-      documents: told(claims),
+      documents: told(claims, source),
       cluster: {
         node: clusterNode(scenery.NODE, { bootId: 'b' }),
         readyBoot: 'b',
@@ -190,6 +198,22 @@ describe('after a planned restart', () => {
     expect(world.heard).to.deep.equal(['198.51.100.1/32 ×1']);
     await world.pass(200);
     expect(world.heard.slice(1)).to.deep.equal(['end']);
+  });
+
+  it('it waits for the join check, and comes when that has failed as often as it may', async () => {
+    const over = {
+      joinCheck: scenery.check('/ready', { failures: 3 }),
+      sources: ['files', 'api'] as const,
+    };
+    const passing = new World([plain], true, over, 'files');
+    await passing.pass(3000);
+    expect(passing.heard).to.deep.equal(['198.51.100.1/32 ×1', 'end']);
+    const failing = new World([plain], true, over, 'files');
+    failing.isPassing = false;
+    await failing.pass(900);
+    expect(failing.heard).to.deep.equal([]);
+    await failing.pass(5000);
+    expect(failing.heard).to.deep.equal(['end']);
   });
 
   it('it waits for nothing after any other start', async () => {
