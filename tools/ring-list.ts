@@ -8,6 +8,12 @@ export interface Ring {
   readonly timeoutMs: number;
   /** wall clock for all of it: several times what it takes on two busy cores */
   readonly limitMinutes: number;
+  /** wall clock for one of its files, after which the file is taken to hang; without it, the limit of the ring */
+  readonly fileLimitMinutes?: number;
+  /** what one file may take on two cores; a file over it is named, and what makes it slow belongs into `make test-long` */
+  readonly budgetSeconds: number;
+  /** files that are large for a reason, by the end of their path */
+  readonly budgets?: Readonly<Record<string, number>>;
   /** `make test-long` has at least 100 runs per case in it, so once is enough, and it takes longer */
   readonly longLimitMinutes?: number;
   /** runs only where it is named: `make e2e` */
@@ -30,6 +36,10 @@ export const RINGS: readonly Ring[] = [
     ],
     timeoutMs: 30_000,
     limitMinutes: 15,
+    fileLimitMinutes: 5,
+    budgetSeconds: 30,
+    // it plays whole runs, some of which hang
+    budgets: { 'rings.test.ts': 60 },
   },
   {
     name: 'package',
@@ -37,6 +47,8 @@ export const RINGS: readonly Ring[] = [
     files: ['test/package/**/*.test.ts'],
     timeoutMs: 180_000,
     limitMinutes: 10,
+    fileLimitMinutes: 5,
+    budgetSeconds: 90,
   },
   {
     name: 'wire',
@@ -44,6 +56,8 @@ export const RINGS: readonly Ring[] = [
     files: ['test/wire/**/*.test.ts'],
     timeoutMs: 60_000,
     limitMinutes: 15,
+    fileLimitMinutes: 5,
+    budgetSeconds: 60,
   },
   {
     name: 'simulation',
@@ -52,6 +66,7 @@ export const RINGS: readonly Ring[] = [
     files: ['test/simulation/**/*.test.ts'],
     timeoutMs: 300_000,
     limitMinutes: 10,
+    budgetSeconds: 240,
   },
   {
     name: 'interop',
@@ -59,6 +74,7 @@ export const RINGS: readonly Ring[] = [
     files: ['test/interop/**/*.test.ts'],
     timeoutMs: 120_000,
     limitMinutes: 40,
+    budgetSeconds: 600,
   },
   {
     name: 'standalone',
@@ -67,6 +83,8 @@ export const RINGS: readonly Ring[] = [
     files: ['test/standalone/**/*.test.ts'],
     timeoutMs: 120_000,
     limitMinutes: 40,
+    fileLimitMinutes: 10,
+    budgetSeconds: 90,
     longLimitMinutes: 300,
   },
   {
@@ -75,6 +93,8 @@ export const RINGS: readonly Ring[] = [
     files: ['test/cluster/**/*.test.ts'],
     timeoutMs: 120_000,
     limitMinutes: 40,
+    fileLimitMinutes: 15,
+    budgetSeconds: 120,
     longLimitMinutes: 300,
     atOnce: 3,
     first: [
@@ -95,6 +115,7 @@ export const RINGS: readonly Ring[] = [
     files: ['test/lab/*.test.ts'],
     timeoutMs: 180_000,
     limitMinutes: 40,
+    budgetSeconds: 240,
   },
   {
     name: 'clab',
@@ -102,6 +123,7 @@ export const RINGS: readonly Ring[] = [
     files: ['test/lab/containerlab/*.test.ts'],
     timeoutMs: 600_000,
     limitMinutes: 40,
+    budgetSeconds: 1200,
     isOnDemand: true,
   },
   {
@@ -110,10 +132,22 @@ export const RINGS: readonly Ring[] = [
     files: ['test/demo/**/*.test.ts'],
     timeoutMs: 180_000,
     limitMinutes: 15,
+    budgetSeconds: 120,
   },
 ];
 
-export const ringOf = (name: string): Ring | undefined => RINGS.find((ring) => ring.name === name);
+export function budgetSecondsOf({ budgets = {}, budgetSeconds }: Ring, file: string): number {
+  const [, own] = Object.entries(budgets).find(([name]) => file.endsWith(`/${name}`)) ?? [];
+  return own ?? budgetSeconds;
+}
+
+export function limitMinutesOf({ limitMinutes, longLimitMinutes }: Ring): number {
+  return (isLong() ? longLimitMinutes : undefined) ?? limitMinutes;
+}
+
+export function fileLimitMinutesOf(ring: Ring): number {
+  return (isLong() ? ring.longLimitMinutes : ring.fileLimitMinutes) ?? limitMinutesOf(ring);
+}
 
 /** `make test-long`: every ring several times over */
 export function isLong(): boolean {

@@ -1,75 +1,101 @@
-/** Runs a ring, or some files of it, in a process of its own, and hears from it what came of it. */
+/** Runs some files of a ring in a process of its own, and learns from its marks what came of each. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { type FileResult, type Mark, readMark } from './ring-marks.ts';
 
-export interface Count {
-  readonly passed: number;
-  readonly failed: number;
-  readonly skipped: number;
+export interface Task {
+  readonly files: readonly string[];
+  /** for one test that names no timeout of its own */
+  readonly timeoutMs: number;
+  /** wall clock for one file, and for all of them */
+  readonly fileLimitMs: number;
+  readonly limitMs: number;
 }
 
-/** a count, and a line for each test that failed */
-export interface Outcome extends Count {
-  readonly failures: readonly string[];
-  /** somebody wants all of it to end */
-  readonly isStopped?: boolean;
+export interface ProcessResult {
+  readonly results: ReadonlyMap<string, FileResult>;
+  /** what went wrong besides tests that failed, and in which file */
+  readonly trouble?: { readonly file: string | undefined; readonly sentence: string };
+  /** the whole run is to end */
+  readonly isStopped: boolean;
 }
 
-export const NOTHING: Count = { passed: 0, failed: 0, skipped: 0 };
-export const RESULT_MARK = 'ring-result ';
-export const FAILURE_MARK = 'ring-failure ';
+const program = join(import.meta.dirname, 'ring-files.ts');
 
-const runner = join(import.meta.dirname, 'ring-files.ts');
-
-/** how long a ring that was told to end may take over it */
+/** how long a process that was asked to end may take for that */
 const GRACE_MS = 10_000;
 
-/** `print` gets what it prints, line by line; its count is its last line. */
+/** `print` gets what the tests print, line by line. */
 export async function runInProcess(
-  { ring, files, limitMinutes }: Task,
+  { files, timeoutMs, fileLimitMs, limitMs }: Task,
   print: (line: string) => void,
-): Promise<Outcome> {
+): Promise<ProcessResult> {
   const child = spawn(
     process.execPath,
-    ['--conditions=bgp-ts-source', '--expose-gc', runner, ring, ...files],
+    ['--conditions=bgp-ts-source', '--expose-gc', program, String(timeoutMs), ...files],
     // a process group of its own, so that one signal reaches what the tests started
     { stdio: ['ignore', 'pipe', 'pipe'], detached: true },
   );
-  const said = passOn(child, print);
-  const end = await finished(child, limitMinutes * 60_000);
-  const trouble = troubleOf(said.count, end);
-  const who = files.length === 1 ? files[0] : `ring ${ring}`;
-  if (trouble !== undefined) print(`${who}: FAILED, it ${trouble}`);
-  const { passed, failed: counted, skipped } = said.count ?? NOTHING;
-  const failed = counted + (trouble === undefined ? 0 : 1);
-  const failures =
-    trouble === undefined ? said.failures : [...said.failures, `${who}: it ${trouble}`];
-  return { passed, failed, skipped, failures, isStopped: end.isStopped };
-}
-
-export interface Task {
-  readonly ring: string;
-  readonly files: readonly string[];
-  readonly limitMinutes: number;
-}
-
-interface Said {
-  count: Count | undefined;
-  readonly failures: string[];
-}
-
-/** Its count and the names of what failed are kept, the rest is passed on. */
-function passOn(child: ChildProcess, print: (line: string) => void): Said {
-  const said: Said = { count: undefined, failures: [] };
+  const seen: Seen = { results: new Map(), isComplete: false };
+  const end = ending(child, limitMs);
   eachLine(child.stderr, print);
-  eachLine(child.stdout, (line) => {
-    if (line.startsWith(RESULT_MARK)) said.count = readCount(line.slice(RESULT_MARK.length));
-    else if (line.startsWith(FAILURE_MARK)) said.failures.push(line.slice(FAILURE_MARK.length));
-    else print(line);
+  eachMark(child.stdout, print, (mark) => {
+    note(seen, mark);
+    if (mark.kind === 'at') end.allow(fileLimitMs);
   });
-  return said;
+  const { isStopped, ...how } = await end.ended;
+  const { results } = seen;
+  const sentence = troubleOf(seen, how);
+  if (sentence === undefined) return { results, isStopped };
+  // what the tests left running, for the files that come next
+  endGroup(child, 'SIGKILL');
+  const file = files.length === 1 ? files[0] : seen.current;
+  return { results, isStopped, trouble: { file, sentence } };
+}
+
+interface Seen {
+  readonly results: Map<string, FileResult>;
+  current?: string | undefined;
+  trouble?: string;
+  isComplete: boolean;
+}
+
+function note(seen: Seen, mark: Mark): void {
+  switch (mark.kind) {
+    case 'at':
+      seen.current = mark.file;
+      return;
+    case 'file':
+      seen.results.set(mark.result.file, mark.result);
+      return;
+    case 'trouble':
+      seen.trouble = mark.sentence;
+      return;
+    case 'end':
+      seen.current = undefined;
+      seen.isComplete = true;
+      return;
+  }
+}
+
+function eachMark(
+  stream: Readable | null,
+  print: (line: string) => void,
+  onMark: (mark: Mark) => void,
+): void {
+  let half = '';
+  eachLine(stream, (line) => {
+    const marked = readMark(line);
+    if (marked === undefined) {
+      print(half + line);
+      half = '';
+    } else {
+      half += marked.before;
+      onMark(marked.mark);
+    }
+  });
 }
 
 function eachLine(stream: Readable | null, print: (line: string) => void): void {
@@ -85,56 +111,76 @@ function eachLine(stream: Readable | null, print: (line: string) => void): void 
   });
 }
 
-function readCount(text: string): Count {
-  const [passed = 0, failed = 0, skipped = 0] = text.split(' ').map(Number);
-  return { passed, failed, skipped };
-}
-
 interface End {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly isStopped: boolean;
-  /** it had to be ended because of the limit, in minutes */
-  readonly lateAfter?: number;
+  /** it had to be ended because of a limit */
+  readonly late?: string;
 }
 
-/** Resolves when the process is gone. Who stops us stops it. */
-function finished(child: ChildProcess, limitMs: number): Promise<End> {
-  const timers: NodeJS.Timeout[] = [];
-  let isLate = false;
+interface Ending {
+  /** the file that begins now has so much time */
+  readonly allow: (ms: number) => void;
+  /** resolves when the process is gone */
+  readonly ended: Promise<End>;
+}
+
+/** A signal that stops us stops the process too. */
+function ending(child: ChildProcess, limitMs: number): Ending {
+  const timers = new Set<NodeJS.Timeout>();
+  const later = (work: () => void, ms: number): NodeJS.Timeout => {
+    const timer = setTimeout(work, ms);
+    timers.add(timer);
+    return timer;
+  };
+  let late: string | undefined;
   let stopSignal: NodeJS.Signals | undefined;
+  let ofFile: NodeJS.Timeout | undefined;
+  const finish = (signal: NodeJS.Signals) => {
+    endGroup(child, signal);
+    later(() => endGroup(child, 'SIGKILL'), GRACE_MS);
+  };
   const stop = (signal: NodeJS.Signals) => {
     stopSignal = signal;
-    endGroup(child, signal);
-    timers.push(setTimeout(() => endGroup(child, 'SIGKILL'), GRACE_MS));
+    finish(signal);
   };
-  const onLimit = () => {
-    isLate = true;
-    endGroup(child, 'SIGTERM');
-    timers.push(setTimeout(() => endGroup(child, 'SIGKILL'), GRACE_MS));
+  const onLimit = (sentence: string) => {
+    late ??= sentence;
+    finish('SIGTERM');
   };
-  timers.push(setTimeout(onLimit, limitMs));
+  const minutes = (ms: number) => `${Math.round(ms / 600) / 100} minutes`;
+  later(() => onLimit(`was not done when the suite had used its ${minutes(limitMs)}`), limitMs);
+  const allow = (ms: number) => {
+    clearTimeout(ofFile);
+    ofFile = later(() => onLimit(`was not done within ${minutes(ms)}`), ms);
+  };
   process.on('SIGINT', stop).on('SIGTERM', stop);
-  return new Promise((resolve, reject) => {
+  const ended = new Promise<End>((resolve, reject) => {
     child.on('error', reject);
+    // a program that a test left behind may hold our pipes open for ever
+    child.on('exit', () => later(() => endGroup(child, 'SIGKILL'), GRACE_MS));
     child.on('close', (code, signal) => {
       for (const timer of timers) clearTimeout(timer);
       process.off('SIGINT', stop).off('SIGTERM', stop);
-      // what a ring left behind that did not end by itself
-      if (isLate) endGroup(child, 'SIGKILL');
       if (stopSignal !== undefined) process.kill(process.pid, stopSignal);
       const isStopped = stopSignal !== undefined;
-      resolve({ code, signal, isStopped, ...(isLate ? { lateAfter: limitMs / 60_000 } : {}) });
+      resolve({ code, signal, isStopped, ...(late === undefined ? {} : { late }) });
     });
   });
+  return { allow, ended };
 }
 
-/** What is wrong with a ring besides its tests. */
-function troubleOf(count: Count | undefined, { code, signal, lateAfter }: End): string | undefined {
-  if (lateAfter !== undefined) return `was not done within ${lateAfter} minutes`;
+function troubleOf(
+  { trouble, isComplete, results }: Seen,
+  { code, signal, late }: Omit<End, 'isStopped'>,
+): string | undefined {
+  if (late !== undefined) return late;
+  if (trouble !== undefined) return trouble;
   const end = signal === null ? `ended with status ${code}` : `was ended by ${signal}`;
-  if (count === undefined) return `${end} before it had counted its tests`;
-  return count.failed === 0 && code !== 0 ? `${end} although no test failed` : undefined;
+  if (!isComplete) return `${end} before its tests were done`;
+  const isRed = [...results.values()].some(({ failed }) => failed > 0);
+  return !isRed && code !== 0 ? `${end} although no test failed` : undefined;
 }
 
 function endGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
@@ -142,7 +188,7 @@ function endGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch (error) {
-    // ESRCH: nobody is left, which is what was wanted
+    // ESRCH: no process of the group is left, which is the aim
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
 }
