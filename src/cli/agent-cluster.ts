@@ -54,7 +54,8 @@ export async function linkCluster(parts: ClusterParts, access: KubeAccess): Prom
   const shared = { api: metered, clock: nodeClock, random: nodeRandom, log };
   const source = new AgentSource({ ...shared, nodeName, agent });
   const ignoresExcludeLabel = settings.withController === 'true';
-  const whose = { agent, node: nodeName, instance, ignoresExcludeLabel };
+  const leaseSeconds = Number(settings.leaseDuration);
+  const whose = { agent, node: nodeName, instance, ignoresExcludeLabel, leaseSeconds };
   const report = startKubeReport({ ...shared, ...whose });
   source.start();
   const controller =

@@ -9,6 +9,7 @@
 import { parseAddress, parseRouterId } from 'bgp-ts';
 import { parsePin, parseTarget } from '../checks/parse-target.ts';
 import { LOG_LEVELS } from '../log/log.ts';
+import { LONGEST_LEASE_SECONDS, SHORTEST_LEASE_SECONDS } from '../model/lease-times.ts';
 import { parseListenAddress } from '../telemetry/listen-address.ts';
 import { API_SETTINGS } from './api-settings.ts';
 import { parseSources } from './document-sources.ts';
@@ -177,6 +178,13 @@ export const SETTINGS = {
     '0',
     seconds(0),
     'how long the successes must have lasted',
+  ),
+  leaseDuration: row(
+    'lease-duration',
+    'SECONDS',
+    String(LONGEST_LEASE_SECONDS),
+    wholeNumber(SHORTEST_LEASE_SECONDS, LONGEST_LEASE_SECONDS),
+    'exclusive addresses: another node gets them when this one has been silent for so long (and its routers have forgotten it). A third of it apart the node writes its Lease: see kubernetes.md for the cost',
   ),
   maxStale: row(
     'max-stale',

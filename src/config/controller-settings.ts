@@ -14,6 +14,7 @@ import {
   anything,
   OFF,
   oneOf,
+  optional,
   orOff,
   row,
   type SettingRow,
@@ -41,26 +42,33 @@ export const CONTROLLER_SETTINGS = {
     anything,
     "this controller's name in the Lease, made unique by what is put behind it; default: its hostname",
   ),
+  leaderLease: row(
+    'leader-lease',
+    'SECONDS',
+    '15',
+    wholeNumber(4, 3600),
+    'how long another controller waits before it takes over from one that is silent. The leader goes on without a renewal for two thirds of it, and renews every two fifteenths',
+  ),
   leaseDuration: row(
     'leader-elect-lease-duration',
     'SECONDS',
-    '15',
-    seconds(1),
-    'how long another controller waits before it takes over from one that is silent',
+    '',
+    optional(seconds(1)),
+    'the same in fractions of a second, before --leader-lease; for tests',
   ),
   renewDeadline: row(
     'leader-elect-renew-deadline',
     'SECONDS',
-    '10',
-    seconds(0.5),
-    'how long a leader goes on without a renewal; shorter than the lease by a third',
+    '',
+    optional(seconds(0.5)),
+    'how long a leader goes on without a renewal; default: two thirds of the lease',
   ),
   retryPeriod: row(
     'leader-elect-retry-period',
     'SECONDS',
-    '2',
-    seconds(0.1),
-    'from one renewal, or look at the Lease, to the next',
+    '',
+    optional(seconds(0.1)),
+    'from one renewal, or look at the Lease, to the next; default: two fifteenths of the lease',
   ),
   maxStale: row(
     'max-stale',
@@ -118,18 +126,19 @@ export function loopSettings(settings: ControllerSettingTexts): LoopSettings {
 
 /** Throws a SettingError where the three do not fit together. */
 export function electionTimes(settings: ControllerSettingTexts): ElectionTimes {
-  const leaseMs = Number(settings.leaseDuration) * 1000;
-  const renewDeadlineMs = Number(settings.renewDeadline) * 1000;
-  const retryMs = Number(settings.retryPeriod) * 1000;
+  const { leaderLease, leaseDuration, renewDeadline, retryPeriod } = settings;
+  const leaseMs = Number(leaseDuration === '' ? leaderLease : leaseDuration) * 1000;
+  const renewDeadlineMs = renewDeadline === '' ? (leaseMs * 2) / 3 : Number(renewDeadline) * 1000;
+  const retryMs = retryPeriod === '' ? (leaseMs * 2) / 15 : Number(retryPeriod) * 1000;
   // what clocks may differ by, and what a write may take, lies between the two
   if (renewDeadlineMs > leaseMs * 0.8) {
     throw new SettingError(
-      `--leader-elect-renew-deadline is ${settings.renewDeadline}, which is too close to --leader-elect-lease-duration (${settings.leaseDuration}): write at most four fifths of it`,
+      `--leader-elect-renew-deadline is ${renewDeadlineMs / 1000}, which is too close to the lease (${leaseMs / 1000}): write at most four fifths of it`,
     );
   }
   if (retryMs > renewDeadlineMs / 2) {
     throw new SettingError(
-      `--leader-elect-retry-period is ${settings.retryPeriod}: a leader must be able to renew twice within --leader-elect-renew-deadline (${settings.renewDeadline})`,
+      `--leader-elect-retry-period is ${retryMs / 1000}: a leader must be able to renew twice within --leader-elect-renew-deadline (${renewDeadlineMs / 1000})`,
     );
   }
   return { leaseMs, renewDeadlineMs, retryMs };

@@ -15,6 +15,7 @@ import { Election } from './election.ts';
 import type { ElectionTimes } from './election-rules.ts';
 import { EventRecorder } from './events.ts';
 import { type ControllerFacts, controllerFacts } from './facts.ts';
+import { KubeletLeases } from './kubelet-leases.ts';
 import { LivenessWatch } from './liveness-watch.ts';
 import type { ControllerLoop, LoopContext, LoopSettings } from './loops.ts';
 import { ALWAYS, WriteGuard, type WriteRight } from './write-guard.ts';
@@ -56,7 +57,8 @@ export class Controller {
     const { api, clock, random, log, identity, election: times } = options;
     this.#options = options;
     this.#caches = new ControllerCaches({ api, clock, random, log });
-    this.#livenessWatch = new LivenessWatch({ clock, log, caches: this.#caches });
+    const kubelets = new KubeletLeases({ api, clock, log });
+    this.#livenessWatch = new LivenessWatch({ clock, log, caches: this.#caches, kubelets });
     if (times === undefined) return;
     const onLead = () => this.#lead();
     const onLost = () => this.#follow();

@@ -11,10 +11,7 @@ export interface AgentLife {
   readonly isJoined: boolean;
 }
 
-export function aliveCondition(
-  { life, isJoined }: AgentLife,
-  reassignMs: number,
-): WantedCondition | undefined {
+export function aliveCondition({ life, isJoined }: AgentLife): WantedCondition | undefined {
   if (life === 'released' && isJoined) {
     const message = 'no exclusive pool applies to it, so its agent renews no Lease';
     return condition('Unknown', 'NoLease', message);
@@ -26,12 +23,14 @@ export function aliveCondition(
       return condition('True', 'LeaseRenewed', 'its agent renews its Lease');
     case 'released':
       return condition('False', 'AgentStopped', 'its agent has stopped and gave its Lease back');
+    case 'silent':
     case 'dead': {
-      const message = `its agent has not renewed its Lease for ${reassignMs / 1000} s`;
+      const message = 'its agent has not renewed its Lease for longer than the Lease lasts';
       return condition('False', 'LeaseExpired', message);
     }
     case 'unheard': {
-      const message = 'its agent is silent, and so are most others: its claims stay where they are';
+      const message =
+        'its agent is silent, and so are most others or all: its claims stay for one more lease duration, and until the API is seen to serve another node';
       return condition('Unknown', 'ControllerBlind', message);
     }
   }

@@ -7,7 +7,7 @@ import type { Clock, Random } from 'bgp-ts';
 import type { Log } from '../log/log.ts';
 import type { IpNode } from '../model/ip-node.ts';
 import { API_VERSION, NAMESPACE, nodeLease } from '../model/names.ts';
-import { LIVENESS_LIMITS, type Life, type LivenessLimits } from '../scheduler/liveness.ts';
+import type { Life } from '../scheduler/liveness.ts';
 import { isConflict, isNotFound, type KubeApi } from '../sources/kube/api.ts';
 import { DONE, KeyQueue, type QueueOutcome } from '../sources/kube/key-queue.ts';
 import { IP_NODES } from '../sources/kube/resources.ts';
@@ -26,7 +26,6 @@ export interface LivenessLoopOptions {
   readonly events: EventSink;
   /** one that runs already, and goes on when this loop ends; absent: one of its own */
   readonly livenessWatch?: LivenessWatch;
-  readonly limits?: LivenessLimits;
 }
 
 const FIELD_MANAGER = 'herald-controller';
@@ -102,9 +101,8 @@ export class LivenessLoop implements LivenessView {
     if (caches.nodes.get(name) === undefined && (life === 'dead' || life === 'released')) {
       return await this.#collect(ipNode);
     }
-    const { reassignMs } = this.#options.limits ?? LIVENESS_LIMITS;
     const isJoined = ipNode.status.joined?.open === true;
-    const wanted = aliveCondition({ life, isJoined }, reassignMs);
+    const wanted = aliveCondition({ life, isJoined });
     if (wanted === undefined) return DONE;
     const standing = ipNode.status.conditions ?? [];
     const isSilent = standing.every(({ type }) => type !== wanted.type) && !this.#hasLease(name);

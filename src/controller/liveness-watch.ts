@@ -6,10 +6,13 @@
 import type { Clock, Timer } from 'bgp-ts';
 import type { Log } from '../log/log.ts';
 import type { IpNode } from '../model/ip-node.ts';
+import { DEFAULT_LEASE_TIMES } from '../model/lease-times.ts';
 import { NAMESPACE, nodeLease } from '../model/names.ts';
-import { type Life, Liveness, type LivenessLimits } from '../scheduler/liveness.ts';
+import { optional } from '../model/optional.ts';
+import { type LeaseSight, type Life, Liveness } from '../scheduler/liveness.ts';
 import type { Lease } from '../sources/kube/convert-lease.ts';
 import type { ControllerCaches } from './caches.ts';
+import type { KubeletLeases } from './kubelet-leases.ts';
 import { AGENT_ALIVE } from './liveness-condition.ts';
 
 /** What the placement loop wants to know. */
@@ -30,10 +33,15 @@ export interface LivenessWatchOptions {
     ControllerCaches,
     'leases' | 'ipNodes' | 'nodes' | 'subscribe' | 'whenSynced'
   >;
-  readonly limits?: LivenessLimits;
+  /** Leases of kubelets, asked for only while no agent is heard; absent: nobody asks */
+  readonly kubelets?: KubeletLeases;
 }
 
 const LOOK_MS = 1000;
+/** who has been silent for long enough is found then, and not up to a second later */
+const SOONEST_MS = 20;
+/** longer than any agent takes from one renewal to the next */
+const ALONE_MS = DEFAULT_LEASE_TIMES.deafMs;
 const NODE_LEASE = /^node-/;
 
 export class LivenessWatch implements LivenessView {
@@ -51,7 +59,7 @@ export class LivenessWatch implements LivenessView {
 
   constructor(options: LivenessWatchOptions) {
     this.#options = options;
-    this.#liveness = new Liveness(options.clock.now(), options.limits);
+    this.#liveness = new Liveness(options.clock.now());
   }
 
   get isBlind(): boolean {
@@ -87,6 +95,7 @@ export class LivenessWatch implements LivenessView {
 
   stop(): void {
     this.#isRunning = false;
+    this.#options.kubelets?.rest();
     for (const end of this.#ends) end();
     this.#ends = [];
     this.#timer?.cancel();
@@ -95,9 +104,9 @@ export class LivenessWatch implements LivenessView {
 
   /** What is there already proves nothing, but an earlier controller may have left word of who is dead. */
   #begin(): void {
-    const { clock, caches, limits } = this.#options;
+    const { clock, caches } = this.#options;
     const nowMs = clock.now();
-    this.#liveness = new Liveness(nowMs, limits);
+    this.#liveness = new Liveness(nowMs);
     this.#ofNodes = new Set([...caches.nodes.items.keys()].map(nodeLease));
     this.#leaving.clear();
     for (const lease of caches.leases.items.values()) {
@@ -155,23 +164,33 @@ export class LivenessWatch implements LivenessView {
   }
 
   #schedule(): void {
-    this.#timer = this.#options.clock.startTimer(LOOK_MS, () => {
+    const { clock } = this.#options;
+    const nextMs = this.#liveness.untilNextMs(clock.now());
+    this.#timer = clock.startTimer(Math.min(LOOK_MS, Math.max(nextMs, SOONEST_MS)), () => {
       this.#look();
       this.#schedule();
     });
   }
 
+  /** While agents are heard they prove that the API serves others, and no kubelet is asked for. */
+  #askKubelets(nowMs: number): void {
+    const { kubelets } = this.#options;
+    if (nowMs - this.#liveness.servedMs <= ALONE_MS) kubelets?.rest();
+    else kubelets?.ask(() => this.#liveness.hearOther(this.#options.clock.now()));
+  }
+
   #look(): void {
     const { clock, log } = this.#options;
     const nowMs = clock.now();
+    this.#askKubelets(nowMs);
     const { isBlind, late, of } = this.#liveness.look(nowMs);
     for (const name of this.#leaving) {
       if (this.#liveness.forget(name, nowMs)) this.#leaving.delete(name);
     }
     if (isBlind !== this.#isBlind) {
       const message = isBlind
-        ? 'most nodes fell silent together: nothing is moved'
-        : 'most nodes are heard again';
+        ? 'most nodes fell silent together: nothing is moved for one further lease duration'
+        : 'most nodes are heard again, or have been silent for long enough';
       log.warn('controller.blind', { late, of, isBlind }, message);
     }
     this.#isBlind = isBlind;
@@ -179,7 +198,13 @@ export class LivenessWatch implements LivenessView {
   }
 }
 
-function sightOf({ uid, holder, renewTime = '', transitions, resourceVersion }: Lease) {
+function sightOf(lease: Lease): LeaseSight {
+  const { uid, holder, renewTime = '', transitions, resourceVersion, durationSeconds } = lease;
   const mark = `${renewTime} ${transitions} ${resourceVersion}`;
-  return { uid, mark, isReleased: holder === undefined };
+  return {
+    uid,
+    mark,
+    isReleased: holder === undefined,
+    ...optional('durationSeconds', durationSeconds),
+  };
 }

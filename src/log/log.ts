@@ -29,6 +29,7 @@ export type LogEvent =
   | 'controller.event'
   | 'controller.status'
   | 'controller.blind'
+  | 'controller.kubelets'
   | 'controller.move'
   | 'documents.refused'
   | 'documents.loaded'

@@ -92,6 +92,11 @@ function ofLife({ life }: NodeFacts): Standing | undefined {
         kind: 'keeps',
         sentence: 'its agent is silent, but so are most others: the controller may be blind',
       };
+    case 'silent':
+      return {
+        kind: 'keeps',
+        sentence: 'its agent is silent, but its routers may still have its routes',
+      };
     case 'dead':
       return { kind: 'gone', sentence: 'its agent does not renew its Lease' };
     case 'released':

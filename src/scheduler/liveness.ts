@@ -1,17 +1,27 @@
 /**
  * Which nodes' agents live, judged from their Leases on the observer's clock alone. Pure: the time comes in. What a Lease says of time
- * was written by another clock, so only that it CHANGED counts, and when we saw it.
+ * was written by another clock, so only that it CHANGED counts, when we saw it, and how long it says that it lasts.
  *
  * - `alive` after two changes that we saw ourselves; before that `unproven`: it keeps what it has and gets nothing new, so a
  *   controller that has just started neither trusts a dead node nor moves anything away from a living one
- * - `dead` after `reassignMs` of silence. Silence counts only while somebody is heard: a stall in which no Lease at all changes
- *   (etcd frozen, our watch cut, this process stopped) is our own deafness and is not held against anyone
- * - `unheard` instead of dead when more than half of at least three nodes fell silent together: then we are blind, and nothing moves.
- *   Nodes that were found dead one by one before are not among those; neither are those whose Node somebody deleted
+ * - `silent` after the duration of its own Lease without a change, as long as its routers may still have its routes; `dead` after that.
+ *   Silence counts only while somebody is heard (heard-clock.ts), and a node is silent only when the API has served another one after
+ *   this one was late: an agent, or a kubelet. That our own writes are taken proves nothing about the nodes
+ * - `unheard` instead, when nobody else was served; and for one further duration when more than half of at least three nodes fell silent
+ *   together. A holder that is cut off has stepped down by then, so a move is safe at the router even if all of them live. Nodes that
+ *   were found dead one by one before are not among those; neither are those whose Node somebody deleted
  * - `released`: the agent has emptied its Lease because it goes, at once
  */
 
-export type Life = 'alive' | 'unproven' | 'unheard' | 'dead' | 'released';
+import {
+  DEFAULT_LEASE_TIMES,
+  type LeaseTimes,
+  leaseSeconds,
+  leaseTimes,
+} from '../model/lease-times.ts';
+import { HeardClock } from './heard-clock.ts';
+
+export type Life = 'alive' | 'unproven' | 'unheard' | 'silent' | 'dead' | 'released';
 
 export interface LeaseSight {
   /** of the Lease object: one that was deleted and made anew is a new one, whatever its counters say */
@@ -20,37 +30,33 @@ export interface LeaseSight {
   readonly mark: string;
   /** it has no holder: the agent has let it go */
   readonly isReleased: boolean;
+  /** how long it says that it lasts; absent: as long as one may */
+  readonly durationSeconds?: number;
 }
 
-export interface LivenessLimits {
-  /** silent for so long = dead */
-  readonly reassignMs: number;
-  /** silent for longer than a renewal may take: counts towards blindness */
-  readonly lateMs: number;
-  /** no Lease at all has changed for longer: this time is not held against anyone */
-  readonly deafMs: number;
-}
-
-/** for Leases that are renewed every 5 s */
-export const LIVENESS_LIMITS: LivenessLimits = { reassignMs: 15_000, lateMs: 7_500, deafMs: 6_000 };
 /** sights of change before a node is usable */
 const PROOFS = 2;
-const FEWEST_TO_BE_BLIND = 3;
+const FEWEST_TO_BE_MANY = 3;
 
 interface Sighting {
   uid: string | undefined;
   mark: string;
+  /** by the last Lease that somebody held */
+  times: LeaseTimes;
   /** on the clock that stands still while we are deaf */
   changedAt: number;
+  /** when that was */
+  changedMs: number;
   proofs: number;
   isReleased: boolean;
-  /** was found dead at a time when we were not blind, and has not been heard since */
+  /** was found silent for too long at a time when we were not blind, and has not been heard since */
   isFoundDead: boolean;
   /** somebody deleted its Node: it is judged alone */
   isDeparted: boolean;
 }
 
 export interface Blindness {
+  /** most fell silent together, and not long enough ago */
   readonly isBlind: boolean;
   /** silent for longer than usual */
   readonly late: number;
@@ -59,15 +65,18 @@ export interface Blindness {
 }
 
 export class Liveness {
-  readonly #limits: LivenessLimits;
   readonly #nodes = new Map<string, Sighting>();
-  /** time during which somebody was heard, up to `#heardMs` */
-  #hearing = 0;
-  #heardMs: number;
+  /** how long the routers of a node may keep what it announced, after its last sign of life */
+  readonly #routersMs = new Map<string, number>();
+  readonly #clock: HeardClock;
+  /** when an agent or a kubelet was last seen to be served by the API */
+  #servedMs: number;
+  /** of those that fell silent together the first has been found dead: the others are waited for no longer than one alone */
+  #isWaitedOut = false;
 
-  constructor(startMs: number, limits: LivenessLimits = LIVENESS_LIMITS) {
-    this.#limits = limits;
-    this.#heardMs = startMs;
+  constructor(startMs: number) {
+    this.#clock = new HeardClock(startMs);
+    this.#servedMs = startMs;
   }
 
   /** names that have been seen, or told of */
@@ -75,10 +84,20 @@ export class Liveness {
     return this.#nodes.keys();
   }
 
-  /** A sign that the API takes writes, e.g. another Lease that changes: time counts again. */
+  /** A sign that the API takes our own writes, e.g. a controller's Lease that changes: time counts, and nothing else follows. */
   hear(nowMs: number): void {
-    this.#hearing = this.#clock(nowMs);
-    this.#heardMs = nowMs;
+    this.#clock.hear(nowMs);
+  }
+
+  /** The API takes the writes of others: of an agent, or of a kubelet. */
+  hearOther(nowMs: number): void {
+    this.#clock.hear(nowMs);
+    this.#servedMs = nowMs;
+  }
+
+  /** when the API was last seen to serve an agent or a kubelet */
+  get servedMs(): number {
+    return this.#servedMs;
   }
 
   /**
@@ -87,18 +106,21 @@ export class Liveness {
   see(name: string, lease: LeaseSight, nowMs: number, isFirstLook = false): void {
     const known = this.#nodes.get(name);
     if (known === undefined) {
-      if (!isFirstLook) this.hear(nowMs);
+      if (!isFirstLook) this.hearOther(nowMs);
       const proofs = isFirstLook ? 0 : 1;
       this.#nodes.set(name, this.#sighting(lease, nowMs, proofs));
       return;
     }
     if (known.uid === lease.uid && known.mark === lease.mark) return;
-    this.hear(nowMs);
-    const wasSilent = this.#silence(known, nowMs) >= this.#limits.reassignMs;
+    this.hearOther(nowMs);
+    const wasSilent = this.#silence(known, nowMs) >= known.times.durationMs;
     known.proofs = wasSilent || known.isReleased ? 1 : Math.min(known.proofs + 1, PROOFS);
     known.uid = lease.uid;
     known.mark = lease.mark;
-    known.changedAt = this.#clock(nowMs);
+    // one that was given back says one second, which is no promise
+    if (!lease.isReleased) known.times = leaseTimes(leaseSeconds(lease.durationSeconds));
+    known.changedAt = this.#clock.at(known.times, nowMs);
+    known.changedMs = nowMs;
     known.isReleased = lease.isReleased;
     known.isFoundDead = false;
   }
@@ -109,6 +131,11 @@ export class Liveness {
     if (known !== undefined) known.uid = undefined;
   }
 
+  /** How long its routers may keep its routes after the last sign of life; Infinity: for ever, as far as anybody knows. */
+  setRouters(name: string, keepMs: number): void {
+    this.#routersMs.set(name, keepMs);
+  }
+
   /**
    * Another controller has found it dead: that it is silent now says nothing about our own eyes. Of one that we have just heard that word
    * is old.
@@ -116,7 +143,7 @@ export class Liveness {
   knowDead(name: string, nowMs: number): void {
     const known = this.#nodes.get(name);
     if (known === undefined) return;
-    const isSilent = this.#silence(known, nowMs) > this.#limits.lateMs;
+    const isSilent = this.#silence(known, nowMs) > known.times.lateMs;
     if (known.proofs === 0 || isSilent) known.isFoundDead = true;
   }
 
@@ -132,75 +159,105 @@ export class Liveness {
    */
   forget(name: string, nowMs: number): boolean {
     const node = this.#nodes.get(name);
-    if (node !== undefined && this.#silence(node, nowMs) < this.#limits.reassignMs) return false;
+    if (node !== undefined && this.#silence(node, nowMs) < this.#givenAwayMs(name, node))
+      return false;
     this.#nodes.delete(name);
+    this.#routersMs.delete(name);
     return true;
   }
 
   /** Who has died since the last look is noted, unless we are blind. */
   look(nowMs: number): Blindness {
-    const blindness = this.#blindness(nowMs);
-    if (blindness.isBlind) return blindness;
+    const { of, late } = this.#count(nowMs);
+    const areMany = of >= FEWEST_TO_BE_MANY && late * 2 > of;
+    if (!areMany) this.#isWaitedOut = false;
+    else
+      this.#isWaitedOut ||= [...this.#nodes.values()].some((node) => this.#isDue(node, nowMs, 2));
+    const isBlind = areMany && !this.#isWaitedOut;
+    if (isBlind) return { isBlind, late, of };
     for (const node of this.#nodes.values()) {
-      if (this.#silence(node, nowMs) >= this.#limits.reassignMs) node.isFoundDead = true;
+      if (this.#isDue(node, nowMs, 1)) node.isFoundDead = true;
     }
-    return blindness;
+    return { isBlind, late, of };
   }
 
   /** As of the last look, except for those who speak. */
   lifeOf(name: string, nowMs: number): Life {
     const node = this.#nodes.get(name);
-    const { reassignMs } = this.#limits;
-    // whoever has had no Lease for so long has no agent that would take a claim
-    if (node === undefined) return this.#clock(nowMs) < reassignMs ? 'unproven' : 'dead';
+    if (node === undefined) {
+      const lookedMs = this.#clock.at(DEFAULT_LEASE_TIMES, nowMs);
+      // whoever has had no Lease for so long has no agent that would take a claim
+      return lookedMs < DEFAULT_LEASE_TIMES.durationMs ? 'unproven' : 'dead';
+    }
     if (node.isReleased) return 'released';
-    if (this.#silence(node, nowMs) >= reassignMs) {
-      return node.isFoundDead || node.isDeparted ? 'dead' : 'unheard';
+    const silenceMs = this.#silence(node, nowMs);
+    if (silenceMs >= node.times.durationMs) {
+      if (!node.isFoundDead && !node.isDeparted) return 'unheard';
+      return silenceMs < this.#givenAwayMs(name, node) ? 'silent' : 'dead';
     }
     return node.proofs >= PROOFS ? 'alive' : 'unproven';
   }
 
   /** We have just begun to look, and know of nodes that may yet prove to live: whoever was first would be given everything. */
   isLearning(nowMs: number): boolean {
-    if (this.#clock(nowMs) >= this.#limits.reassignMs) return false;
+    if (this.#clock.at(DEFAULT_LEASE_TIMES, nowMs) >= DEFAULT_LEASE_TIMES.durationMs) return false;
     for (const node of this.#nodes.values()) {
       if (node.isReleased || node.isFoundDead || node.isDeparted) continue;
       if (node.proofs >= PROOFS) continue;
-      if (this.#silence(node, nowMs) <= this.#limits.lateMs) return true;
+      if (this.#silence(node, nowMs) <= node.times.lateMs) return true;
     }
     return false;
   }
 
-  /** milliseconds for which it has been silent, as far as they count */
-  silenceMs(name: string, nowMs: number): number | undefined {
-    const node = this.#nodes.get(name);
-    return node === undefined ? undefined : this.#silence(node, nowMs);
+  /** milliseconds until a node may have been silent for long enough; Infinity: none is */
+  untilNextMs(nowMs: number): number {
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const [name, node] of this.#nodes) {
+      if (node.isReleased) continue;
+      const { durationMs } = node.times;
+      const silenceMs = this.#silence(node, nowMs);
+      for (const dueMs of [durationMs, 2 * durationMs, this.#givenAwayMs(name, node)]) {
+        if (dueMs > silenceMs) nextMs = Math.min(nextMs, dueMs - silenceMs);
+      }
+    }
+    return nextMs;
   }
 
-  #blindness(nowMs: number): Blindness {
+  #count(nowMs: number): { readonly of: number; readonly late: number } {
     let of = 0;
     let late = 0;
     for (const node of this.#nodes.values()) {
       if (node.isReleased || node.isFoundDead || node.isDeparted) continue;
       of += 1;
-      if (this.#silence(node, nowMs) > this.#limits.lateMs) late += 1;
+      if (this.#silence(node, nowMs) > node.times.lateMs) late += 1;
     }
-    return { isBlind: of >= FEWEST_TO_BE_BLIND && late * 2 > of, late, of };
+    return { of, late };
+  }
+
+  /** silent for so many durations, while the API served another */
+  #isDue(node: Sighting, nowMs: number, durations: number): boolean {
+    const { durationMs, lateMs } = node.times;
+    const isServed = this.#servedMs - node.changedMs >= lateMs;
+    return isServed && this.#silence(node, nowMs) >= durations * durationMs;
+  }
+
+  /** after so much silence another may have its claims: the node has stepped down, and if it is dead its routers have forgotten it */
+  #givenAwayMs(name: string, { times, isDeparted }: Sighting): number {
+    const keepMs = this.#routersMs.get(name) ?? 0;
+    // nobody waits for ever for a machine that a person has taken away
+    if (isDeparted && !Number.isFinite(keepMs)) return times.durationMs;
+    return Math.max(times.durationMs, keepMs === 0 ? 0 : keepMs + times.lastSignMs);
   }
 
   #silence(node: Sighting, nowMs: number): number {
-    return this.#clock(nowMs) - node.changedAt;
-  }
-
-  /** stands still, in hindsight, where nobody was heard for too long */
-  #clock(nowMs: number): number {
-    const gap = nowMs - this.#heardMs;
-    return this.#hearing + (gap <= this.#limits.deafMs ? gap : 0);
+    return this.#clock.at(node.times, nowMs) - node.changedAt;
   }
 
   #sighting(lease: LeaseSight, nowMs: number, proofs: number): Sighting {
-    const { uid, mark, isReleased } = lease;
-    const changedAt = this.#clock(nowMs);
-    return { uid, mark, changedAt, proofs, isReleased, isFoundDead: false, isDeparted: false };
+    const { uid, mark, isReleased, durationSeconds } = lease;
+    const times = isReleased ? DEFAULT_LEASE_TIMES : leaseTimes(leaseSeconds(durationSeconds));
+    const changedAt = this.#clock.at(times, nowMs);
+    const doubts = { isReleased, isFoundDead: false, isDeparted: false };
+    return { uid, mark, times, changedAt, changedMs: nowMs, proofs, ...doubts };
   }
 }

@@ -20,7 +20,6 @@ import { startHerald } from './support/herald-run.ts';
 import { holderOf, levelsOf, PlacementWorld, QUICK } from './support/placement-world.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
 
-const REAL_RENEW_MS = 5000;
 const PATIENT = { timeoutMs: 60_000 };
 
 type Recording = Awaited<ReturnType<PlacementWorld['record']>>;
@@ -189,7 +188,7 @@ describe('placement of exclusive claims', function () {
   });
 
   it('moves nothing when etcd stands still for 10 s (A15, H7)', async () => {
-    world = new PlacementWorld(cluster, undefined, REAL_RENEW_MS);
+    world = new PlacementWorld(cluster);
     await world.lead();
     await cluster.api.create(IP_POOLS, exclusivePool('p'));
     await world.join('a', 'b', 'c');
@@ -292,7 +291,7 @@ describe('placement of exclusive claims', function () {
       (found) => found.includes('"True"'),
       PATIENT,
     );
-    await passes(QUICK.reassignMs + 2000);
+    await passes(QUICK.durationMs + 2000);
     expect(movesSince(mark)).to.deep.equal([]);
   });
 

@@ -21,6 +21,8 @@ export class FakeAgent {
     sessions: [UP],
   };
   isSilent = false;
+  /** what its Lease says of its length */
+  leaseSeconds = 15;
   /** addresses that it does not announce, though it has a part in them; it says so */
   readonly refusing = new Set<string>();
 
@@ -43,7 +45,11 @@ export class FakeAgent {
   async renew(): Promise<void> {
     this.#renewals += 1;
     const renewTime = new Date(Date.UTC(2026, 0, 1) + this.#renewals * 1000).toISOString();
-    const spec = { holderIdentity: this.name, renewTime: renewTime.replace('Z', '000Z') };
+    const spec = {
+      holderIdentity: this.name,
+      leaseDurationSeconds: this.leaseSeconds,
+      renewTime: renewTime.replace('Z', '000Z'),
+    };
     await this.#writeLease(spec);
   }
 

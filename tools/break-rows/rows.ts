@@ -51,18 +51,18 @@ export const BROKEN_ROWS: readonly BrokenRow[] = [
   },
   {
     row: 'A14',
-    file: 'src/agent/kube-report/fence.ts',
-    line: 'export const FENCE_MS = 12_000;',
-    broken: 'export const FENCE_MS = 120_000;',
+    file: 'src/model/lease-times.ts',
+    line: '    fenceMs: durationMs * 0.8,',
+    broken: '    fenceMs: durationMs * 8,',
     test: 'test/src/agent/kube-report/kube-report.test.ts',
     title:
       'steps down when the API is cut off, and never comes back to what was given away meanwhile',
   },
   {
     row: 'A15',
-    file: 'src/scheduler/liveness.ts',
-    line: '    return this.#hearing + (gap <= this.#limits.deafMs ? gap : 0);',
-    broken: '    return this.#hearing + gap;',
+    file: 'src/scheduler/heard-clock.ts',
+    line: '  return gapMs > DEFAULT_LEASE_TIMES.deafMs ? 0 : Math.min(gapMs, deafMs);',
+    broken: '  return gapMs;',
     test: `${SCHEDULER}/liveness.test.ts`,
     title: 'holds a stall in which nobody is heard against nobody (3 nodes)',
   },
@@ -151,10 +151,10 @@ export const BROKEN_ROWS: readonly BrokenRow[] = [
   {
     row: 'H7',
     file: 'src/scheduler/liveness.ts',
-    line: '    return { isBlind: of >= FEWEST_TO_BE_BLIND && late * 2 > of, late, of };',
-    broken: '    return { isBlind: of > 10 * FEWEST_TO_BE_BLIND && late * 2 > of, late, of };',
+    line: '    const areMany = of >= FEWEST_TO_BE_MANY && late * 2 > of;',
+    broken: '    const areMany = of > 10 * FEWEST_TO_BE_MANY && late * 2 > of;',
     test: `${SCHEDULER}/liveness.test.ts`,
-    title: 'is blind when two of three fall silent together, for as long as they are',
+    title: 'is blind when two of three fall silent together, for one further duration and no longer',
   },
   {
     row: 'H16',

@@ -1,18 +1,17 @@
 /**
  * Whether this node may hold exclusive claims at full preference. Pure; times are of this node's own clock.
  *
- * The controller gives the claims of a node away when it has seen no renewal of its Lease for 15 s. A renewal was seen after its request had begun,
- * so a node that steps down 12 s after the beginning of its last good request has done so before anyone else steps up.
+ * The controller gives the claims of a node away when it has seen no renewal of its Lease for as long as the Lease says. A renewal was seen after
+ * its request had begun, so a node that steps down at 0.8 of that time after the beginning of its last good request has done so before
+ * anyone else steps up. All times come from one place (model/lease-times.ts).
  *
  * The way back is longer than the way down. When the Lease is renewed again, claims may have been given away in between, or may be
  * in this very moment by a controller that has not seen the renewal yet. So a node returns only after renewals have succeeded for
- * `SETTLE_MS`, and after it has seen the claims as they are then. Until then its routes stand one step down, which costs nothing
+ * `settleMs`, and after it has seen the claims as they are then. Until then its routes stand one step down, which costs nothing
  * where nobody else has them. A node begins that way too.
  */
 
-export const FENCE_MS = 12_000;
-/** longer than a renewal takes to be seen by a controller that works */
-export const SETTLE_MS = 4000;
+import type { LeaseTimes } from '../../model/lease-times.ts';
 
 export interface Fence {
   /** when the last renewal that succeeded had begun */
@@ -25,13 +24,21 @@ export interface Fence {
 
 export const FENCED: Fence = { hasCaughtUp: false };
 
-export function isFenced({ renewedMs, hasCaughtUp }: Fence, nowMs: number): boolean {
-  return !hasCaughtUp || renewedMs === undefined || nowMs - renewedMs >= FENCE_MS;
+export function isFenced(
+  { renewedMs, hasCaughtUp }: Fence,
+  nowMs: number,
+  { fenceMs }: LeaseTimes,
+): boolean {
+  return !hasCaughtUp || renewedMs === undefined || nowMs - renewedMs >= fenceMs;
 }
 
 /** `nowMs` is when the answer came: an answer that took longer than the fence is the first of a new row */
-export function renewed(fence: Fence, startedMs: number, nowMs: number): Fence {
-  const kept = lapsed(fence, nowMs);
+export function renewed(
+  fence: Fence,
+  { startedMs, nowMs }: { readonly startedMs: number; readonly nowMs: number },
+  times: LeaseTimes,
+): Fence {
+  const kept = lapsed(fence, nowMs, times);
   return {
     renewedMs: startedMs,
     rowBeganMs: kept.rowBeganMs ?? startedMs,
@@ -40,16 +47,19 @@ export function renewed(fence: Fence, startedMs: number, nowMs: number): Fence {
 }
 
 /** What has lapsed once stays so until it has settled anew, however short the gap was. */
-export function lapsed(fence: Fence, nowMs: number): Fence {
+export function lapsed(fence: Fence, nowMs: number, { fenceMs }: LeaseTimes): Fence {
   const { renewedMs } = fence;
-  if (renewedMs === undefined || nowMs - renewedMs < FENCE_MS) return fence;
+  if (renewedMs === undefined || nowMs - renewedMs < fenceMs) return fence;
   return FENCED;
 }
 
 /** It is time to look whether the claims are what this node believes. */
-export function isSettled({ rowBeganMs, renewedMs, hasCaughtUp }: Fence): boolean {
+export function isSettled(
+  { rowBeganMs, renewedMs, hasCaughtUp }: Fence,
+  { settleMs }: LeaseTimes,
+): boolean {
   if (hasCaughtUp || rowBeganMs === undefined || renewedMs === undefined) return false;
-  return renewedMs - rowBeganMs >= SETTLE_MS;
+  return renewedMs - rowBeganMs >= settleMs;
 }
 
 /** `rowBeganMs` is that of the row for which the claims were asked: for another one they have to be asked for anew */

@@ -5,6 +5,7 @@
 
 import type { Clock, Random } from 'bgp-ts';
 import type { Log } from '../../log/log.ts';
+import { LONGEST_LEASE_SECONDS, leaseTimes } from '../../model/lease-times.ts';
 import { levelOf, nodeLabel } from '../../model/names.ts';
 import type { KubeApi } from '../../sources/kube/api.ts';
 import { IP_CLAIMS } from '../../sources/kube/resources.ts';
@@ -27,6 +28,8 @@ export interface KubeReportOptions {
   readonly instance: string;
   /** simple mode: the controller and people are to know it */
   readonly ignoresExcludeLabel?: boolean;
+  /** of the Lease; default 15 */
+  readonly leaseSeconds?: number;
 }
 
 /** For metrics and probes. */
@@ -65,6 +68,7 @@ class Report implements KubeReport {
   constructor(options: KubeReportOptions) {
     this.#options = options;
     const { api, agent, clock, random, log, node, instance } = options;
+    const { leaseSeconds = LONGEST_LEASE_SECONDS } = options;
     this.#levels = new UnsettledLevels(node);
     const nodeUid = () => agent.clusterNode?.uid;
     this.#object = new IpNodeObject({ api, clock, node, instance, nodeUid });
@@ -84,6 +88,7 @@ class Report implements KubeReport {
       node,
       instance,
       nodeUid,
+      times: leaseTimes(leaseSeconds),
       isNeeded: () => this.#needsLease(),
       hasCaughtUp: (signal) => this.#hasCaughtUp(signal),
       onFence: (isFenced) => agent.setFenced(isFenced ? clock.now() : undefined),

@@ -1,10 +1,9 @@
 /** The Lease of a node as it is written, and who may hold it. Pure. The times in it are for people: nobody compares them with a clock. */
 
+import { leaseSeconds } from '../../model/lease-times.ts';
 import { NAMESPACE, nodeLease } from '../../model/names.ts';
 import type { Lease } from '../../sources/kube/convert-lease.ts';
 import { NO_RECORD } from '../../sources/kube/written-fields.ts';
-
-export const LEASE_SECONDS = 15;
 
 /** Two machines may go by one node name, never by one identity. */
 export function holderIdentity(node: string, instance: string): string {
@@ -18,10 +17,12 @@ export interface LeaseWish {
   /** empty: it is given back */
   readonly holder: string;
   readonly wallMs: number;
+  /** how long it lasts */
+  readonly seconds: number;
 }
 
 export function leaseBody(
-  { node, nodeUid, holder, wallMs }: LeaseWish,
+  { node, nodeUid, holder, wallMs, seconds }: LeaseWish,
   before: Lease | undefined,
 ): object {
   const time = new Date(wallMs).toISOString().replace('Z', '000Z');
@@ -42,7 +43,7 @@ export function leaseBody(
     spec: {
       holderIdentity: holder,
       // the field takes no zero
-      leaseDurationSeconds: holder === '' ? 1 : LEASE_SECONDS,
+      leaseDurationSeconds: holder === '' ? 1 : seconds,
       ...(since === undefined ? {} : { acquireTime: since }),
       renewTime: time,
       leaseTransitions: (before?.transitions ?? 0) + (before !== undefined && isTaken ? 1 : 0),
@@ -64,6 +65,5 @@ export function sight(before: Sighting | undefined, lease: Lease, nowMs: number)
 /** nobody's, our own, or of one that has not moved for as long as it promised to at most */
 export function mayTake(lease: Lease, identity: string, seen: Sighting, nowMs: number): boolean {
   if (lease.holder === undefined || lease.holder === identity) return true;
-  const promisedMs = Math.max(lease.durationSeconds ?? LEASE_SECONDS, LEASE_SECONDS) * 1000;
-  return nowMs - seen.sinceMs >= promisedMs;
+  return nowMs - seen.sinceMs >= leaseSeconds(lease.durationSeconds) * 1000;
 }

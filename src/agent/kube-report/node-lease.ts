@@ -7,6 +7,7 @@
 
 import type { Clock, Random } from 'bgp-ts';
 import type { Log } from '../../log/log.ts';
+import { DEFAULT_LEASE_TIMES, type LeaseTimes, renewAfterMs } from '../../model/lease-times.ts';
 import { nodeLease } from '../../model/names.ts';
 import { ApiError, ApiUnreachable, isNotFound, type KubeApi } from '../../sources/kube/api.ts';
 import { backOffMs, retryAfterMs } from '../../sources/kube/back-off.ts';
@@ -30,23 +31,22 @@ export interface NodeLeaseOptions {
   readonly isNeeded: () => boolean;
   /** the claims of this node, asked for now, are those that it acts by */
   readonly hasCaughtUp: (signal: AbortSignal) => Promise<boolean>;
+  /** how long the Lease lasts, and what follows from it; default 15 s */
+  readonly times?: LeaseTimes;
   readonly onFence: (isFenced: boolean) => void;
 }
 
-export const RENEW_MS = 5000;
-const RENEW_JITTER = 0.1;
-/** before the next one is due */
-const REQUEST_MS = 3000;
-const RETRY_MS = 1000;
+/** how long the claims may take to come, all together */
+const ASK_MS = 3000;
 /** a thousand nodes come back from one outage together */
 const ASK_BACK_OFF = { firstMs: 1000, longestMs: 8000 };
-const LOOK_MS = 500;
 const RELEASE_MS = 1500;
 
 export class NodeLease {
   readonly #options: NodeLeaseOptions;
   readonly #timers: NamedTimers;
   readonly #identity: string;
+  readonly #times: LeaseTimes;
   #fence: Fence = FENCED;
   #wasFenced: boolean | undefined;
   #lease: Lease | undefined;
@@ -66,6 +66,7 @@ export class NodeLease {
     this.#options = options;
     this.#timers = new NamedTimers(options.clock);
     this.#identity = holderIdentity(options.node, options.instance);
+    this.#times = options.times ?? DEFAULT_LEASE_TIMES;
   }
 
   /** who renews the Lease of this node, where that is not us */
@@ -78,7 +79,7 @@ export class NodeLease {
   }
 
   get isFenced(): boolean {
-    return isFenced(this.#fence, this.#options.clock.now());
+    return isFenced(this.#fence, this.#options.clock.now(), this.#times);
   }
 
   /** since the last renewal that succeeded had begun */
@@ -97,7 +98,7 @@ export class NodeLease {
 
   /** Looks at the clock: what must step down does so now. Call it before anything is decided. */
   check(): void {
-    this.#fence = lapsed(this.#fence, this.#options.clock.now());
+    this.#fence = lapsed(this.#fence, this.#options.clock.now(), this.#times);
     const now = this.isFenced;
     if (now === this.#wasFenced) return;
     this.#wasFenced = now;
@@ -116,7 +117,7 @@ export class NodeLease {
   #run(): void {
     this.#isRunning = true;
     this.check();
-    this.#timers.every('look', LOOK_MS, () => this.check());
+    this.#timers.every('look', this.#times.lookMs, () => this.check());
     this.#beat();
   }
 
@@ -133,12 +134,12 @@ export class NodeLease {
 
   #beat(): void {
     const { clock, random } = this.#options;
-    const spread = 1 + RENEW_JITTER * (2 * random.next() - 1);
-    this.#timers.start('beat', RENEW_MS * spread, () => this.#beat());
+    const times = this.#times;
+    this.#timers.start('beat', renewAfterMs(times, random.next()), () => this.#beat());
     if (this.#isRenewing) return;
     this.#isRenewing = true;
     const startedMs = clock.now();
-    void withDeadline(clock, REQUEST_MS, (signal) => this.#attempt(signal))
+    void withDeadline(clock, times.requestMs, (signal) => this.#attempt(signal))
       .then((isHeld) => this.#answered(isHeld, startedMs))
       .catch((error: unknown) => this.#failed(error))
       .finally(() => {
@@ -151,9 +152,10 @@ export class NodeLease {
     this.#say('');
     if (!isHeld) return;
     // a gap that nobody has looked at yet is one all the same
-    this.#fence = renewed(this.#fence, startedMs, this.#options.clock.now());
+    const nowMs = this.#options.clock.now();
+    this.#fence = renewed(this.#fence, { startedMs, nowMs }, this.#times);
     this.check();
-    if (isSettled(this.#fence)) this.#askForClaims();
+    if (isSettled(this.#fence, this.#times)) this.#askForClaims();
   }
 
   #failed(error: unknown): void {
@@ -163,7 +165,7 @@ export class NodeLease {
     if (!this.#isRunning) return;
     this.#say(error.message);
     const { random } = this.#options;
-    this.#timers.start('beat', RETRY_MS * (0.5 + random.next()), () => this.#beat());
+    this.#timers.start('beat', this.#times.retryMs * (0.5 + random.next()), () => this.#beat());
   }
 
   /** false: another one holds it */
@@ -215,7 +217,7 @@ export class NodeLease {
     if (this.#isAsking || this.#options.clock.now() < this.#askNotBeforeMs) return;
     this.#isAsking = true;
     const { rowBeganMs } = this.#fence;
-    void withDeadline(this.#options.clock, REQUEST_MS, this.#options.hasCaughtUp)
+    void withDeadline(this.#options.clock, ASK_MS, this.#options.hasCaughtUp)
       .then((isCurrent) => {
         this.#isAsking = false;
         this.#askedInVain = isCurrent ? 0 : this.#askedInVain;
@@ -237,7 +239,7 @@ export class NodeLease {
     this.#askNotBeforeMs = clock.now() + delayMs;
     this.#timers.start('ask', delayMs, () => {
       this.#askNotBeforeMs = 0;
-      if (isSettled(this.#fence)) this.#askForClaims();
+      if (isSettled(this.#fence, this.#times)) this.#askForClaims();
     });
   }
 
@@ -259,7 +261,9 @@ export class NodeLease {
   #body(holder: string, before: Lease | undefined): object {
     const { node, clock } = this.#options;
     this.#nodeUid = this.#options.nodeUid() ?? this.#nodeUid;
-    const wish = { node, nodeUid: this.#nodeUid, holder, wallMs: clock.wallTimeMs() };
+    const { durationMs } = this.#times;
+    const whose = { node, nodeUid: this.#nodeUid, holder };
+    const wish = { ...whose, wallMs: clock.wallTimeMs(), seconds: durationMs / 1000 };
     return leaseBody(wish, before);
   }
 

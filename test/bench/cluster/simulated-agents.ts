@@ -87,7 +87,7 @@ export class SimulatedAgents {
   async #renew(agent: Agent): Promise<void> {
     const { name, lease } = agent;
     const body = leaseBody(
-      { node: name, nodeUid: undefined, holder: name, wallMs: Date.now() },
+      { node: name, nodeUid: undefined, holder: name, wallMs: Date.now(), seconds: 15 },
       lease,
     );
     const written =

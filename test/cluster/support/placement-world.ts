@@ -11,8 +11,8 @@ import { LivenessLoop } from '../../../src/controller/liveness-loop.ts';
 import { PlacementLoop } from '../../../src/controller/placement-loop.ts';
 import { ServiceLoops } from '../../../src/controller/service-loops.ts';
 import { SILENT_LOG } from '../../../src/log/log.ts';
+import { type LeaseTimes, leaseTimes } from '../../../src/model/lease-times.ts';
 import { CONTROLLER_LEASE, isNodeLabel, NAMESPACE } from '../../../src/model/names.ts';
-import type { LivenessLimits } from '../../../src/scheduler/liveness.ts';
 import { ApiError, ApiUnreachable, type KubeObject } from '../../../src/sources/kube/api.ts';
 import { createKubeApi } from '../../../src/sources/kube/api-client.ts';
 import { loadKubeAccess } from '../../../src/sources/kube/kube-access.ts';
@@ -21,25 +21,23 @@ import { FakeAgent } from '../../support/fake-agents.ts';
 import { done, notYet, until } from '../../support/poll.ts';
 import { at, type Cluster } from './cluster.ts';
 
-/** a third of the real ones, in the same proportions */
-export const QUICK: LivenessLimits = { reassignMs: 5000, lateMs: 2500, deafMs: 2000 };
-export const QUICK_RENEW_MS = 1600;
+/** a third of the default */
+export const QUICK = leaseTimes(5);
+const REAL = leaseTimes(15);
 
 const readFile = (path: string): string => readFileSync(path, 'utf8');
 const EVENTS = { record: () => undefined };
 
 export class PlacementWorld {
   readonly #cluster: Cluster;
-  readonly #limits: LivenessLimits | undefined;
-  readonly #renewMs: number;
+  readonly #times: LeaseTimes;
   readonly agents: FakeAgent[] = [];
   readonly #stops: (() => void)[] = [];
   #isOver = false;
 
-  constructor(cluster: Cluster, limits?: LivenessLimits, renewMs = QUICK_RENEW_MS) {
+  constructor(cluster: Cluster, times = REAL) {
     this.#cluster = cluster;
-    this.#limits = limits;
-    this.#renewMs = renewMs;
+    this.#times = times;
   }
 
   agent(name: string): FakeAgent {
@@ -53,6 +51,7 @@ export class PlacementWorld {
     for (const name of names) {
       await this.#cluster.addNode(name);
       const agent = new FakeAgent(this.#cluster.api, name);
+      agent.leaseSeconds = this.#times.durationMs / 1000;
       this.agents.push(agent);
       await agent.report();
       await agent.renew();
@@ -66,7 +65,7 @@ export class PlacementWorld {
       await pause(80);
       if (agent.isSilent || this.#isOver) continue;
       await attempt(() => agent.answer());
-      if (performance.now() - renewedMs < this.#renewMs) continue;
+      if (performance.now() - renewedMs < this.#times.renewMs) continue;
       renewedMs = performance.now();
       await attempt(() => agent.renew());
     }
@@ -101,8 +100,7 @@ export class PlacementWorld {
     const api = createKubeApi(access, base);
     const caches = new ControllerCaches({ ...base, api });
     const context = { ...base, api, caches, events: EVENTS, counters: NO_COUNTERS };
-    const limits = this.#limits === undefined ? {} : { limits: this.#limits };
-    const liveness = new LivenessLoop({ ...context, ...limits });
+    const liveness = new LivenessLoop(context);
     const settings = { defaultClass: false, maxStaleMs: 3_600_000 };
     const loops = [
       liveness,

@@ -39,7 +39,7 @@ describe('herald controller', () => {
     ['--leader-elect=perhaps', /^--leader-elect is 'perhaps': write one of true, false$/],
     ['--metrics-address=here', /^--metrics-address is 'here': write :PORT/],
     ['--leader-elect-lease-duration=15s', /is '15s': write a number of seconds/],
-    ['--leader-elect-renew-deadline=14', /is 14, which is too close to .*lease-duration \(15\)/],
+    ['--leader-elect-renew-deadline=14', /is 14, which is too close to the lease \(15\)/],
     ['--leader-elect-retry-period=9', /is 9: a leader must be able to renew twice/],
     ['--rebalance-interval=0', /is '0': write a number of seconds, 1 or more, or off/],
     ['--move-rate=0', /is '0': write a whole number from 1/],
@@ -71,7 +71,7 @@ describe('herald controller', () => {
     expect(defaultControllerSettings({ env })).to.deep.include({
       defaultClass: 'true',
       leaderElect: 'true',
-      leaseDuration: '15',
+      leaderLease: '15',
     });
   });
 });

@@ -33,6 +33,7 @@ const VALUES = {
   joinInterval: ['4', '5.5', '6'],
   joinTimeout: ['4', '5.5', '6'],
   joinSettle: ['4', '5.5', '6'],
+  leaseDuration: ['2', '9', '15'],
   maxStale: ['4', '5.5', '6'],
   stopGrace: ['4', '5.5', '6'],
 } as const satisfies Readonly<Record<SettingName, readonly [string, string, string]>>;

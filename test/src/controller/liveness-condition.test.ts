@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { aliveCondition } from '../../../src/controller/liveness-condition.ts';
 
 const told = (life: Parameters<typeof aliveCondition>[0]['life'], isJoined = true) =>
-  aliveCondition({ life, isJoined }, 15_000);
+  aliveCondition({ life, isJoined });
 
 describe('the condition AgentAlive', () => {
   it('says nothing of whom nobody knows yet', () => {
@@ -12,6 +12,7 @@ describe('the condition AgentAlive', () => {
   it('tells life from death, and death from our own blindness', () => {
     expect(told('alive')).to.include({ status: 'True', reason: 'LeaseRenewed' });
     expect(told('dead')).to.include({ status: 'False', reason: 'LeaseExpired' });
+    expect(told('silent')).to.include({ status: 'False', reason: 'LeaseExpired' });
     expect(told('unheard')).to.include({ status: 'Unknown', reason: 'ControllerBlind' });
   });
 

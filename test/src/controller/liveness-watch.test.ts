@@ -1,6 +1,7 @@
 import { expect } from 'chai';
+import { KubeletLeases } from '../../../src/controller/kubelet-leases.ts';
 import { LivenessWatch } from '../../../src/controller/liveness-watch.ts';
-import { NAMESPACE, nodeLease } from '../../../src/model/names.ts';
+import { CONTROLLER_LEASE, NAMESPACE, nodeLease } from '../../../src/model/names.ts';
 import { LEASES, NODES } from '../../../src/sources/kube/resources.ts';
 import { ClusterWorld } from './cluster-world.ts';
 
@@ -65,6 +66,40 @@ describe('LivenessWatch', () => {
     await run(20, living);
     await run(20, living.slice(0, 2));
     expect(watch.isBlind).to.equal(true);
+  });
+
+  it('asks for the Leases of kubelets only while no agent is heard, and believes them', async () => {
+    const { api, clock, log } = world;
+    watch = new LivenessWatch({ ...world, kubelets: new KubeletLeases({ api, clock, log }) });
+    const all = names('n', 3);
+    for (const name of all) world.api.put(NODES, { metadata: { name } });
+    await start();
+    const asked = () =>
+      api.calls.filter(({ resource }) => resource.namespace === 'kube-node-lease').length;
+    await run(20, all);
+    expect(asked()).to.equal(0);
+    const kubelets = { ...LEASES, namespace: 'kube-node-lease' };
+    const controller = { namespace: NAMESPACE, name: CONTROLLER_LEASE };
+    const own = async (seconds: number) => {
+      for (let second = 0; second < seconds; second += 2) {
+        beats += 1;
+        api.put(LEASES, { metadata: controller, spec: { renewTime: String(beats) } });
+        await world.advance(2000);
+      }
+    };
+    await own(60);
+    expect(asked()).to.be.above(3);
+    expect(all.map((node) => watch.lifeOf(node))).to.deep.equal(all.map(() => 'unheard'));
+    const metadata = { namespace: 'kube-node-lease', name: 'n0' };
+    for (let beat = 0; beat < 4; beat += 1) {
+      api.put(kubelets, { metadata, spec: { holderIdentity: 'n0', renewTime: `k${beat}` } });
+      await own(10);
+    }
+    expect(all.map((node) => watch.lifeOf(node))).to.deep.equal(all.map(() => 'dead'));
+    await run(10, all);
+    const before = asked();
+    await run(10, all);
+    expect(asked()).to.equal(before);
   });
 
   it('counts a Lease whose Node comes after it', async () => {

@@ -8,6 +8,10 @@ class Cluster {
   readonly liveness: Liveness;
   readonly #silent = new Set<string>();
   readonly #nodes: readonly string[];
+  /** kubelets renew, too */
+  hasKubelets = false;
+  /** what Leases say of their length */
+  durationSeconds: number | undefined;
   #isDeaf = false;
   #count = 0;
 
@@ -19,7 +23,9 @@ class Cluster {
 
   lease(node: string, more: { uid?: string; isReleased?: boolean } = {}) {
     this.#count += 1;
-    return { uid: `${node}-uid`, mark: String(this.#count), isReleased: false, ...more };
+    const { durationSeconds } = this;
+    const length = durationSeconds === undefined ? {} : { durationSeconds };
+    return { uid: `${node}-uid`, mark: String(this.#count), isReleased: false, ...length, ...more };
   }
 
   silence(...nodes: readonly string[]): void {
@@ -46,6 +52,7 @@ class Cluster {
 
   #speak(at: number): void {
     if (at % 2 === 0) this.liveness.hear(this.nowMs);
+    if (at % 10 === 3 && this.hasKubelets) this.liveness.hearOther(this.nowMs);
     this.#nodes.forEach((node, index) => {
       if (at % 5 !== index % 5 || this.#silent.has(node)) return;
       this.liveness.see(node, this.lease(node), this.nowMs);
@@ -159,15 +166,153 @@ describe('liveness', () => {
     expect(cluster.life('b')).to.equal('unproven');
   });
 
-  it('is blind when two of three fall silent together, for as long as they are', () => {
+  it('is blind when two of three fall silent together, for one further duration and no longer', () => {
     const cluster = running();
     cluster.silence('a', 'b');
-    cluster.run(120);
+    // b was heard last at 11 s, a at 10 s
+    cluster.run(28);
     expect(cluster.liveness.look(cluster.nowMs)).to.deep.equal({ isBlind: true, late: 2, of: 3 });
     expect([cluster.life('a'), cluster.life('b')]).to.deep.equal(['unheard', 'unheard']);
+    cluster.run(1);
+    expect([cluster.life('a'), cluster.life('b')]).to.deep.equal(['dead', 'dead']);
+    expect(cluster.life('c')).to.equal('alive');
+    expect(cluster.liveness.look(cluster.nowMs).isBlind).to.equal(false);
+  });
+
+  it('finds out that one of two was only cut off, within that time', () => {
+    const cluster = running();
+    cluster.silence('a', 'b');
+    cluster.run(20);
+    expect(cluster.life('a')).to.equal('unheard');
     cluster.wake('a');
     cluster.run(10);
     expect([cluster.life('a'), cluster.life('b')]).to.deep.equal(['alive', 'dead']);
+  });
+
+  it('finds 60 of 100 dead that fell silent together', () => {
+    const nodes = Array.from({ length: 100 }, (_, index) => `n${index}`);
+    const cluster = running(nodes);
+    const rack = nodes.slice(0, 60);
+    cluster.silence(...rack);
+    cluster.run(25);
+    expect(new Set(rack.map((node) => cluster.life(node)))).to.deep.equal(new Set(['unheard']));
+    cluster.run(8);
+    expect(new Set(rack.map((node) => cluster.life(node)))).to.deep.equal(new Set(['dead']));
+    expect(cluster.liveness.look(cluster.nowMs).isBlind).to.equal(false);
+    expect(cluster.life('n60')).to.equal('alive');
+  });
+
+  for (const nodes of [['a', 'b'], THREE]) {
+    it(`calls nobody dead while it sees only its own writes taken (${nodes.length} nodes), and all while kubelets renew`, () => {
+      const cluster = running(nodes);
+      cluster.silence(...nodes);
+      cluster.run(300);
+      expect(nodes.map((node) => cluster.life(node))).to.deep.equal(nodes.map(() => 'unheard'));
+      cluster.hasKubelets = true;
+      cluster.run(12);
+      expect(nodes.map((node) => cluster.life(node))).to.deep.equal(nodes.map(() => 'dead'));
+    });
+  }
+
+  describe('by the duration that each Lease says', () => {
+    /** one whose Lease says so many seconds, one of 15 s, and a controller that renews every 2 s, in steps of 100 ms */
+    class Pair {
+      readonly liveness = new Liveness(0);
+      readonly #seconds: number;
+      #nowMs = 0;
+      #count = 0;
+
+      constructor(seconds: number) {
+        this.#seconds = seconds;
+        this.advance(20_000, ['short', 'long']);
+      }
+
+      advance(ms: number, speakers: readonly string[]): void {
+        const endMs = this.#nowMs + ms;
+        while (this.#nowMs < endMs) {
+          this.#nowMs += 100;
+          if (this.#nowMs % 2000 === 0) this.liveness.hear(this.#nowMs);
+          for (const name of speakers) this.#speak(name);
+          this.liveness.look(this.#nowMs);
+        }
+      }
+
+      #speak(name: string): void {
+        const isShort = name === 'short';
+        if (this.#nowMs % (isShort ? 600 : 5000) !== 0) return;
+        this.#count += 1;
+        const durationSeconds = isShort ? this.#seconds : 15;
+        const lease = { uid: 'uid', mark: String(this.#count), isReleased: false, durationSeconds };
+        this.liveness.see(name, lease, this.#nowMs);
+      }
+
+      stall(ms: number): void {
+        this.#nowMs += ms;
+      }
+
+      life(name: string): string {
+        return this.liveness.lifeOf(name, this.#nowMs);
+      }
+    }
+
+    it('gives a node up after 2 s that promised 2 s, beside one that promised 15 s', () => {
+      const pair = new Pair(2);
+      expect([pair.life('short'), pair.life('long')]).to.deep.equal(['alive', 'alive']);
+      pair.advance(1500, ['long']);
+      expect(pair.life('short')).to.equal('alive');
+      // 2 s of silence need somebody who is heard: the one that renews every 5 s, and the controller
+      pair.advance(8000, ['long']);
+      expect([pair.life('short'), pair.life('long')]).to.deep.equal(['dead', 'alive']);
+    });
+
+    it('takes nothing shorter than 2 s and nothing longer than 15 s', () => {
+      const hasty = new Pair(1);
+      hasty.advance(1500, ['long']);
+      expect(hasty.life('short')).to.equal('alive');
+      const slow = new Pair(3600);
+      slow.advance(25_000, ['long']);
+      expect(slow.life('short')).to.equal('dead');
+    });
+
+    it('calls a Lease that was given back gone, though it says one second', () => {
+      const pair = new Pair(15);
+      const released = { uid: 'uid', mark: 'last', isReleased: true, durationSeconds: 1 };
+      pair.liveness.see('short', released, 20_000);
+      expect(pair.life('short')).to.equal('released');
+    });
+
+    it('holds a stall of 5 s against nobody whose Lease lasts 2 s', () => {
+      const pair = new Pair(2);
+      pair.stall(5000);
+      expect([pair.life('short'), pair.life('long')]).to.deep.equal(['alive', 'alive']);
+      // the first that is heard again is no proof against the other
+      pair.liveness.hearOther(25_000);
+      pair.liveness.look(25_000);
+      expect(pair.life('short')).to.equal('alive');
+    });
+  });
+
+  it('gives a silent node away only when its routers have forgotten it', () => {
+    const cluster = running();
+    cluster.liveness.setRouters('b', 33_000);
+    cluster.silence('b');
+    cluster.run(30);
+    expect(cluster.life('b')).to.equal('silent');
+    // 33 s after a death that may have come 5.5 s after the last renewal
+    cluster.run(8);
+    expect(cluster.life('b')).to.equal('silent');
+    cluster.run(1);
+    expect(cluster.life('b')).to.equal('dead');
+  });
+
+  it('never gives one away whose routers never forget, until somebody deletes its Node', () => {
+    const cluster = running();
+    cluster.liveness.setRouters('b', Number.POSITIVE_INFINITY);
+    cluster.silence('b');
+    cluster.run(3600);
+    expect(cluster.life('b')).to.equal('silent');
+    cluster.liveness.setDeparted('b', true);
+    expect(cluster.life('b')).to.equal('dead');
   });
 
   it('is not blind when they die one after the other', () => {
