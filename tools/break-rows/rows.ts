@@ -154,7 +154,8 @@ export const BROKEN_ROWS: readonly BrokenRow[] = [
     line: '    const areMany = of >= FEWEST_TO_BE_MANY && late * 2 > of;',
     broken: '    const areMany = of > 10 * FEWEST_TO_BE_MANY && late * 2 > of;',
     test: `${SCHEDULER}/liveness.test.ts`,
-    title: 'is blind when two of three fall silent together, for one further duration and no longer',
+    title:
+      'is blind when two of three fall silent together, for one further duration and no longer',
   },
   {
     row: 'H16',
