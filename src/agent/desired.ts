@@ -232,7 +232,8 @@ function decidePeer(outlet: Outlet, { subject, gates, view }: Decided): PeerOutc
   const peer = plan.peer.name;
   if (pooled.state === 'closed') return { peer: { peer, allowed: pooled }, step: NO_STEP };
   if (plan.kind === 'refused') {
-    return { peer: { peer, allowed: closed(plan.sentence) }, step: NO_STEP };
+    const remedy = `correct BGPPeer ${peer}, or remove it: this node has no session with it until then`;
+    return { peer: { peer, allowed: closed(plan.sentence, remedy) }, step: NO_STEP };
   }
   const { allowed, advertisement } = peerGate(subject, plan.peer, view);
   const isElsewhere = assigned.state === 'closed' || notDraining.state === 'closed';

@@ -8,6 +8,7 @@
 
 import type { Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
+import { ENDPOINT_UNTOLD, RULES_UNWRITTEN } from '../model/proxy-wait.ts';
 import type { TimedGate } from './drain-gate.ts';
 import type { ServiceFacts, View } from './view.ts';
 
@@ -33,7 +34,7 @@ function portGate(
     if (answer === 'empty') return closed(`${service} has no ready endpoint on this node`);
     if (trusted.get(claim)?.has(port) === true) continue;
     const remedy = `see whether kube-proxy runs here and listens on port ${port}`;
-    return unknown(`kube-proxy has not told yet whether ${service} has an endpoint here`, remedy);
+    return unknown(`${ENDPOINT_UNTOLD}${service} has an endpoint here`, remedy);
   }
   return undefined;
 }
@@ -46,7 +47,7 @@ function waitGate(
   const untilMs = waiting.get(name);
   if (untilMs === undefined || nowMs >= untilMs) return undefined;
   return {
-    ...unknown('kube-proxy has not written the rules of its Service yet'),
+    ...unknown(RULES_UNWRITTEN),
     wakeAtMs: untilMs,
   };
 }

@@ -4,6 +4,7 @@ import { type Address, parseAddress } from 'bgp-ts';
 import { ANNOTATION, LOAD_BALANCER_CLASS } from '../model/names.ts';
 import { LONGEST_ANNOTATION, MOST_EXTERNAL_IPS, type Service } from '../model/service.ts';
 import { unique } from './address-set.ts';
+import { unknownAnnotations } from './unknown-annotations.ts';
 
 /** that a Service may name, and pools likewise */
 export const MOST_ADDRESSES = 16;
@@ -32,7 +33,11 @@ export function serviceRequest(service: Service): ServiceRequest {
   const tooMuch = excess(service, pools, shareKey);
   const { addresses, fault } =
     tooMuch === undefined ? wantedAddresses(service) : { addresses: [], fault: tooMuch };
-  const warnings = external === undefined || external === 'auto' ? [] : [notAuto(external)];
+  const warnings = [
+    ...(external === undefined || external === 'auto' ? [] : [notAuto(external)]),
+    ...(service.moreExternalIps === undefined ? [] : [unread(service)]),
+    ...unknownAnnotations(annotations),
+  ];
   return {
     addresses,
     pools: tooMuch === undefined ? pools : [],
@@ -41,7 +46,7 @@ export function serviceRequest(service: Service): ServiceRequest {
       shareKey !== '' && { shareKey }),
     wantsExternal: external === 'auto',
     ...(fault !== undefined && { fault }),
-    warnings: service.moreExternalIps === undefined ? warnings : [...warnings, unread(service)],
+    warnings,
   };
 }
 

@@ -98,12 +98,12 @@ function screenOf(stream: NodeJS.WritableStream): Screen | undefined {
   return { columns: columns || DEFAULT_WIDTH, rows: rows || 24 };
 }
 
-/** colour on terminals only, and not where the user does not want any (no-color.org) */
+/** colour and a width on terminals only: what goes into a pipe is searched and pasted; and no colour where the user does not want any (no-color.org) */
 export function styleOf(world: World): Style {
   const screen = screenOf(world.stdout);
   return {
     color: screen !== undefined && !world.env['NO_COLOR'],
-    width: screen?.columns ?? DEFAULT_WIDTH,
+    width: screen?.columns ?? Number.POSITIVE_INFINITY,
     nowMs: Date.now(),
   };
 }

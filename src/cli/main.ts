@@ -5,6 +5,7 @@
  */
 
 import { readFileSync } from 'node:fs';
+import { nearest } from '../model/nearest.ts';
 import { type Command, UsageError, type World } from './command.ts';
 
 /** set by the bundler */
@@ -59,8 +60,15 @@ async function main(args: readonly string[], world: World): Promise<number> {
 async function find(name: string): Promise<Command> {
   const load = COMMANDS.get(name);
   if (load !== undefined) return await load();
-  const what = name.startsWith('-') ? 'flag' : 'sub-command';
-  throw new UsageError(`unknown ${what} '${name}'; 'herald --help' lists what there is`);
+  const isFlag = name.startsWith('-');
+  const words = isFlag ? ['--help', '--version'] : ['help', ...COMMANDS.keys()];
+  const unknown = `unknown ${isFlag ? 'flag' : 'sub-command'} '${name}'`;
+  throw new UsageError(`${unknown}; ${guess(name, words)}'herald --help' lists what there is`);
+}
+
+function guess(written: string, words: readonly string[]): string {
+  const meant = nearest(written, words);
+  return meant === undefined ? '' : `did you mean '${meant}'? `;
 }
 
 async function help(name: string | undefined, world: World): Promise<number> {
@@ -93,8 +101,8 @@ function version(): string {
   return typeof found === 'string' ? found : 'unknown';
 }
 
-/** The sentence for stderr where the user is at fault; undefined where we are. */
-function usageSentence(error: unknown): string | undefined {
+/** The sentence for stderr where the user is at fault; undefined where we are. `flags`: those that the command has. */
+function usageSentence(error: unknown, flags: readonly string[]): string | undefined {
   if (error instanceof UsageError) return error.message;
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') {
     return undefined;
@@ -112,7 +120,18 @@ function usageSentence(error: unknown): string | undefined {
     return `'${word}' is not expected: this command takes flags only; see --help`;
   // its first sentence says it, the rest is advice about positionals
   const [sentence = error.message] = error.message.split(/\.\s/);
+  const [, unknown] = /^Unknown option '(-.*)'$/.exec(sentence) ?? [];
+  if (unknown !== undefined) {
+    const meant = guess(unknown, flags);
+    return `unknown flag '${unknown}'${meant === '' ? '' : `; ${meant}see --help`}`;
+  }
   return sentence.replace(/^Unknown option/, 'unknown flag').replace(/^Option/, 'flag');
+}
+
+/** Every flag is in the help of its command. */
+async function flagsOf(name: string): Promise<readonly string[]> {
+  const command = await COMMANDS.get(name)?.();
+  return command?.help.match(/--[a-z][a-z-]*/g) ?? [];
 }
 
 function onReloadSignal(handler: () => void): void {
@@ -170,7 +189,7 @@ try {
   });
   if (isService) leaveService(process.exitCode);
 } catch (error) {
-  const sentence = usageSentence(error);
+  const sentence = usageSentence(error, await flagsOf(args[0] ?? ''));
   if (sentence === undefined) throw error;
   const name = COMMANDS.has(args[0] ?? '') ? `herald ${args[0]}` : 'herald';
   stderr.write(`${name}: ${sentence}\n`);

@@ -50,6 +50,8 @@ export interface Verdict {
   readonly reason: string;
   readonly message: string;
   readonly since?: string;
+  /** the nodes say otherwise by now: the controller writes it a moment later */
+  readonly isOutdated?: true;
 }
 
 export interface ClaimAnswer {
@@ -92,7 +94,7 @@ export function explain(facts: ExplainFacts, nowMs: number): Explanation {
   const holding = isUnclaimed ? poolAt(facts, subject.address) : undefined;
   return {
     subject: subjectText(subject),
-    services: services.map(serviceAnswer),
+    services: services.map((service) => serviceAnswer(service, answers)),
     claims: answers,
     pools: poolAnswers(facts, new Set([...answers.flatMap(({ pool }) => pool ?? []), holding])),
     ...(isUnclaimed
@@ -118,10 +120,12 @@ function refusedPeers({ peers }: ExplainFacts): readonly string[] {
   );
 }
 
-function serviceAnswer(service: Service): ServiceAnswer {
-  const advertised = verdictOf(service.conditions, ADVERTISED);
+function serviceAnswer(service: Service, claims: readonly ClaimAnswer[]): ServiceAnswer {
+  const key = serviceKey(service);
+  const own = claims.filter(({ services }) => services.includes(key));
+  const advertised = compared(verdictOf(service.conditions, ADVERTISED), own);
   return {
-    service: serviceKey(service),
+    service: key,
     allocation: verdictOf(service.conditions, ALLOCATED_CONDITION) ?? untold(service),
     ...optional('advertised', advertised),
   };
@@ -133,6 +137,24 @@ function verdictOf(conditions: readonly Condition[], wanted: string): Verdict | 
   const { status, reason, message, lastTransitionTime } = condition;
   const state = status === 'True' ? 'yes' : status === 'False' ? 'no' : 'unknown';
   return { state, reason, message, ...optional('since', lastTransitionTime) };
+}
+
+/** What the nodes say now counts more than the condition, which is written seconds later. */
+function compared(
+  verdict: Verdict | undefined,
+  claims: readonly ClaimAnswer[],
+): Verdict | undefined {
+  const nodes = claims.flatMap((claim) => claim.nodes);
+  const isOut = claims.some((claim) => claim.nodes.some(isAnnouncing));
+  const isOpen = nodes.length === 0 || nodes.some(({ route }) => route === 'unknown');
+  if (verdict === undefined || verdict.state === 'not-ours' || isOpen) return verdict;
+  const wasOut = verdict.state === 'yes';
+  const isOutdated = verdict.state !== 'unknown' && wasOut !== isOut;
+  return isOutdated ? { ...verdict, isOutdated } : verdict;
+}
+
+function isAnnouncing({ route }: NodeAnswer): boolean {
+  return route === 'announced' || route === 'draining';
 }
 
 /** no controller of ours has said anything about it */

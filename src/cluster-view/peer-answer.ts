@@ -63,7 +63,8 @@ function answerOf(peer: BgpPeer, node: string, standing: Standing): PeerAnswer {
   if (session?.state === 'Established') {
     const sentence = uncarried(session, family);
     if (sentence === undefined) return { ...known, route };
-    return { ...known, route: isWanted ? 'none' : route, sentence };
+    const remedy = `see families and nextHop of BGPPeer ${peer.name}, and what the router agrees to`;
+    return { ...known, route: isWanted ? 'none' : route, sentence, remedy };
   }
   return { ...known, route: isWanted ? 'waiting' : route, ...why(peer, node, session) };
 }

@@ -24,7 +24,8 @@ function renderService({ service, allocation, advertised }: ServiceAnswer, style
     paint(`Service ${service}`, 'strong', style),
     verdictLine('address', allocation, style),
   ];
-  if (advertised !== undefined) lines.push(verdictLine('routes', advertised, style));
+  if (advertised?.isOutdated === true) lines.push(outdatedLine(advertised, style));
+  else if (advertised !== undefined) lines.push(verdictLine('routes', advertised, style));
   return `${lines.join('\n')}\n`;
 }
 
@@ -34,12 +35,24 @@ const VERDICT_TONES: Readonly<Record<Verdict['state'], Tone>> = {
   unknown: 'attention',
   'not-ours': 'attention',
 };
-const LABEL_WIDTH = 11;
+const LABEL_WIDTH = 10;
 
-function verdictLine(label: string, verdict: Verdict, style: Style): string {
+/** one space at least, also behind a label that is as wide as the column */
+function label(text: string): string {
+  return `${`  ${text}`.padEnd(LABEL_WIDTH)} `;
+}
+
+/** What the nodes do now is below; the condition of the Service speaks of a moment ago. */
+function outdatedLine({ state, reason, message }: Verdict, style: Style): string {
+  const now = state === 'yes' ? 'not announced at this moment' : 'announced';
+  const follows = `${now}, see below; the Service's status follows in a moment, it still says`;
+  return labelled(label('routes'), `${follows} ${reason}: ${message}`, style);
+}
+
+function verdictLine(about: string, verdict: Verdict, style: Style): string {
   const { reason, message, since, state } = verdict;
   const age = since === undefined ? '' : ` for ${formatSince(since, style)}`;
-  const text = labelled(`  ${label}`.padEnd(LABEL_WIDTH), `${reason}${age}: ${message}`, style);
+  const text = labelled(label(about), `${reason}${age}: ${message}`, style);
   return text.replace(reason, () => paint(reason, VERDICT_TONES[state], style));
 }
 
@@ -50,8 +63,7 @@ function renderPool({ pool, used, total, free, fullSince, refused }: PoolAnswer,
 }
 
 function renderClaim(claim: ClaimAnswer, style: Style): string {
-  const line = (label: string, text: string) =>
-    labelled(`  ${label}`.padEnd(LABEL_WIDTH), text, style);
+  const line = (about: string, text: string) => labelled(label(about), text, style);
   const lines = [paint(claim.address, 'strong', style), line('pool', claim.pool ?? 'none')];
   if (claim.services.length > 0) lines.push(line('for', claim.services.join(', ')));
   if (claim.refused !== undefined) lines.push(line('refused', claim.refused));

@@ -38,6 +38,9 @@ const DEBOUNCE_MS = 5000;
 /** a session that is back by then, a burst of Services that has been taken up, has cost no write; a Service that nobody advertises is told of at once */
 const PARTLY_MS = 30_000;
 const PASSING: ReadonlySet<string> = new Set(['PartlyAdvertised', 'NotKnown']);
+/** kube-proxy takes seconds, and that is the plan: nobody is told of it before */
+const WAITING = 'Waiting';
+const WAITING_MS = 10_000;
 /** how long numbers may be out of date */
 const STALE_NUMBERS_MS = 60_000;
 const CONCURRENCY = 4;
@@ -218,6 +221,7 @@ class Run {
     const known = this.#since.get(key);
     const since = known?.reason === reason ? known : { reason, sinceMs: nowMs };
     this.#since.set(key, since);
+    if (reason === WAITING) return since.sinceMs + WAITING_MS - nowMs;
     if (isFirst) return 0;
     const lastMs = isNews ? (PASSING.has(reason) ? PARTLY_MS : 0) : STALE_NUMBERS_MS;
     return since.sinceMs + lastMs - nowMs;
@@ -248,7 +252,8 @@ class Run {
   #tell(service: Service, { status, reason, message }: WantedCondition, isChange: boolean): void {
     // the first good news is what everybody expects
     if (!isChange && status === 'True') return;
-    const type = status === 'True' && reason === 'Advertised' ? 'Normal' : 'Warning';
+    const isNormal = (status === 'True' && reason === 'Advertised') || reason === WAITING;
+    const type = isNormal ? 'Normal' : 'Warning';
     this.#options.events.record({ object: serviceRef(service), type, reason, message });
   }
 }

@@ -9,6 +9,7 @@ import { type Family, formatAddress } from 'bgp-ts';
 import { type IpClaim, isLocal } from '../model/ip-claim.ts';
 import { type IpNodeRefusal, mayBeCut } from '../model/ip-node.ts';
 import { levelOf } from '../model/names.ts';
+import { isProxyWait } from '../model/proxy-wait.ts';
 import type { WantedCondition } from './conditions.ts';
 import type { NodeReach, Reach } from './reach.ts';
 
@@ -20,6 +21,7 @@ const REASONS = [
   'PartlyAdvertised',
   'NotKnown',
   'NotPlaced',
+  'Waiting',
   'NoEndpoint',
   'Refused',
   'NoSession',
@@ -207,7 +209,9 @@ function noFamily(family: Family): Words {
 function refused(refusers: Refusers): Words {
   const [first] = refusers;
   const words = first === undefined ? 'it is refused' : `${first[0]}: ${first[1].message}`;
-  const more = refusers.size > 1 ? ` (and ${refusers.size - 1} more nodes)` : '';
+  const more = refusers.size > 1 ? ` (and ${ofMoreNodes(refusers.size - 1)})` : '';
+  const isWait = [...refusers.values()].every(({ message }) => isProxyWait(message));
+  if (isWait) return { reason: 'Waiting', message: `not advertised yet: node ${words}${more}` };
   return { reason: 'Refused', message: `${NOT_ADVERTISED}node ${words}${more}` };
 }
 
@@ -220,6 +224,10 @@ function why(refusers: Refusers, claim: IpClaim): string {
 
 function ofNodes(count: number): string {
   return `${count} ${count === 1 ? 'node' : 'nodes'}`;
+}
+
+function ofMoreNodes(count: number): string {
+  return `${count} more ${count === 1 ? 'node' : 'nodes'}`;
 }
 
 function ofPeers(reached: number, wanted: number): string {

@@ -129,7 +129,8 @@ export class ServiceTeller {
     if (words === undefined) this.#warned.delete(key);
     else this.#warned.set(key, words);
     for (const message of decision.warnings) {
-      this.#record(service, { type: 'Warning', reason: 'NotAnnounced', message });
+      const reason = message.startsWith('the annotation ') ? 'AnnotationIgnored' : 'NotAnnounced';
+      this.#record(service, { type: 'Warning', reason, message });
     }
   }
 

@@ -10,6 +10,7 @@ import {
   type Imported,
   NOTHING,
   passwordField,
+  quoted,
   together,
 } from './imported.ts';
 
@@ -172,7 +173,7 @@ function passwordCommands(
   const [where = ''] = Object.values(passwordField(name, destination)).map(String);
   const write =
     destination === 'cluster'
-      ? `kubectl -n herald-system create secret generic ${where} --from-file=password && rm password`
-      : `install -m 0600 password ${where} && rm password`;
+      ? `kubectl -n herald-system create secret generic ${quoted(where)} --from-file=password && rm password`
+      : `install -m 0600 password ${quoted(where)} && rm password`;
   return [`# the password for ${address} is not printed; put it into the file 'password':`, write];
 }

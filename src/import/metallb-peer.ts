@@ -19,6 +19,7 @@ import {
   type HeraldDocument,
   type Imported,
   passwordField,
+  quoted,
 } from './imported.ts';
 import { PEER_LABEL } from './metallb-advertisement.ts';
 import { anyOf } from './selectors.ts';
@@ -111,11 +112,11 @@ function passwordOf(object: Loose, destination: Destination) {
   const read =
     from === undefined
       ? `# the password of BGPPeer ${name} stands in the document itself and is not printed; put it into the file 'password':`
-      : `kubectl -n ${namespace} get secret ${from} -o jsonpath='{.data.password}' | base64 -d > password`;
+      : `kubectl -n ${quoted(namespace)} get secret ${quoted(from)} -o jsonpath='{.data.password}' | base64 -d > password`;
   const write =
     destination === 'cluster'
-      ? `kubectl -n herald-system create secret generic ${where} --from-file=password && rm password`
-      : `install -m 0600 password ${where} && rm password`;
+      ? `kubectl -n herald-system create secret generic ${quoted(where)} --from-file=password && rm password`
+      : `install -m 0600 password ${quoted(where)} && rm password`;
   return { fields: { password }, commands: [read, write] };
 }
 

@@ -12,6 +12,12 @@ export function formatClaimName(address: Address): string {
   return groups.map((group) => group.toString(16).padStart(4, '0')).join('-');
 }
 
+/** The name that was meant, where an address is written in another form: 2001:db8::7, or with dashes in place of colons. */
+export function meantClaimName(written: string): string | undefined {
+  const address = parseAddress(written) ?? parseAddress(written.replaceAll('-', ':'));
+  return address === undefined ? undefined : formatClaimName(address);
+}
+
 /** undefined for everything that is not exactly the one spelling of an address */
 export function parseClaimName(name: string): Address | undefined {
   const address = parseAddress(name.includes('-') ? name.replaceAll('-', ':') : name);

@@ -2,7 +2,7 @@
 
 import type { Address } from 'bgp-ts';
 import type { CheckSpec, CheckTarget } from './check-spec.ts';
-import { parseClaimName } from './claim-name.ts';
+import { meantClaimName, parseClaimName } from './claim-name.ts';
 import { NODE_FILTERS, PLACEMENT_MODES } from './convert-pool.ts';
 import { Fields } from './fields.ts';
 import { noHostRoute } from './host-route.ts';
@@ -39,10 +39,13 @@ function addressOf(metadata: Fields): Address {
   const name = metadata.text('name');
   const address = parseClaimName(name);
   if (address === undefined) {
-    throw metadata.refusal(
-      'name',
-      `'${name}' is not the address of a claim: IPv4 is written 192.0.2.7, IPv6 as eight groups of four lower-case hex digits joined by dashes`,
-    );
+    const what = `'${name}' is not the address of a claim`;
+    const meant = meantClaimName(name);
+    const how =
+      meant === undefined
+        ? ': IPv4 is written 192.0.2.7, IPv6 as eight groups of four lower-case hex digits joined by dashes'
+        : `; write the name as ${meant}`;
+    throw metadata.refusal('name', `${what}${how}`);
   }
   const why = noHostRoute(address);
   if (why !== undefined) {

@@ -8,7 +8,13 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { EXCLUDE_LABEL } from '../../src/model/names.ts';
 import type { Resource } from '../../src/sources/kube/api.ts';
-import { BGP_PEERS, IP_NODES, IP_POOLS } from '../../src/sources/kube/resources.ts';
+import {
+  BGP_PEERS,
+  IP_NODES,
+  IP_POOLS,
+  inNamespace,
+  SERVICES,
+} from '../../src/sources/kube/resources.ts';
 import { heraldProgram } from '../standalone/support/herald-program.ts';
 import { done, notYet, until } from '../support/poll.ts';
 import { type Output, run } from '../support/process.ts';
@@ -242,6 +248,32 @@ describe('what people ask a cluster', function () {
     const overlap = await herald(['plan', '-f', file], cluster.kubeconfig);
     expect(overlap.status, overlap.stdout).to.equal(1);
     expect(overlap.stderr).to.include('IPPool/more would be refused');
+  });
+
+  it('says in an event that an annotation is misspelt, and kubectl shows which pool is refused', async () => {
+    const services = inNamespace(SERVICES, 'default');
+    await cluster.api.create(services, {
+      metadata: { name: 'misspelt', annotations: { 'herald.dev/adresses': '198.51.100.99' } },
+      spec: { type: 'LoadBalancer', loadBalancerClass: 'herald.dev/herald', ports: [{ port: 80 }] },
+    });
+    await cluster.api.create(IP_POOLS, own('IPPool', 'twice', { addresses: ['198.51.100.7'] }));
+    await until('an event of the Service', async () => {
+      const { stdout } = await shell(
+        ['kubectl', 'describe', 'service', 'misspelt'],
+        cluster.kubeconfig,
+      );
+      return /Warning +AnnotationIgnored .*did you mean herald\.dev\/addresses\?/.test(stdout)
+        ? done(true)
+        : notYet(stdout);
+    });
+    await until('the column READY', async () => {
+      const { stdout } = await shell(['kubectl', 'get', 'ippools.herald.dev'], cluster.kubeconfig);
+      return /^twice .* False /m.test(stdout) && /^one .* True /m.test(stdout)
+        ? done(true)
+        : notYet(stdout);
+    });
+    await cluster.api.delete(services, 'misspelt');
+    await cluster.api.delete(IP_POOLS, 'twice');
   });
 
   it('reads only: nothing of what it asks writes anything', async () => {

@@ -19,6 +19,7 @@ export const COLUMN_OBJECTS: readonly object[] = [
     placement: { mode: 'exclusive' },
   }),
   object('IPPool', 'public', { addresses: ['198.51.100.0/24', '2001:db8:100::/120'] }),
+  object('IPPool', 'refused', { addresses: ['203.0.113.0/24'] }),
   object('IPClaim', '198.51.100.1', {
     pool: 'public',
     services: [{ namespace: 'shop', name: 'front', uid: 'a' }],
@@ -65,9 +66,13 @@ const joined = (open: boolean, reason: string) => ({
   since,
 });
 
+const pool = (total: number, used: number) => ({ total, used, free: total - used });
+const ready = (status: string) => ({ conditions: [condition('Ready', status)] });
+
 export const COLUMN_STATUSES: readonly ColumnStatus[] = [
-  { resource: IP_POOLS, name: 'exclusive', status: { total: 16, used: 1, free: 15 } },
-  { resource: IP_POOLS, name: 'public', status: { total: 512, used: 3, free: 509 } },
+  { resource: IP_POOLS, name: 'exclusive', status: { ...pool(16, 1), ...ready('True') } },
+  { resource: IP_POOLS, name: 'public', status: { ...pool(512, 3), ...ready('True') } },
+  { resource: IP_POOLS, name: 'refused', status: { ...pool(256, 0), ...ready('False') } },
   { resource: IP_CLAIMS, name: '198.51.100.1', status: { phase: 'Placed' } },
   { resource: IP_CLAIMS, name: '198.51.100.80', status: { phase: 'Placed' } },
   {

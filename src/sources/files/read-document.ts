@@ -6,6 +6,7 @@
 
 import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml';
 import type { BgpPeer } from '../../model/bgp-peer.ts';
+import { meantClaimName } from '../../model/claim-name.ts';
 import { convertClaim } from '../../model/convert-claim.ts';
 import { convertPeer } from '../../model/convert-peer.ts';
 import { convertPool } from '../../model/convert-pool.ts';
@@ -137,6 +138,8 @@ function subjectOf(kind: Kind, document: Json): string | undefined {
 function validate(kind: Kind, document: Json): Converted<HeraldObject> {
   // the API server drops what a user writes there
   const { status: _status, ...rest } = document;
+  const misnamed = kind === 'IPClaim' ? nameComplaint(rest) : undefined;
+  if (misnamed !== undefined) return { ok: false, ...misnamed };
   const validator = VALIDATORS[kind];
   if (!validator(rest)) return { ok: false, ...complaint(kind, rest, validator.errors ?? []) };
   const broken = brokenRule(kind, rest);
@@ -144,6 +147,15 @@ function validate(kind: Kind, document: Json): Converted<HeraldObject> {
     return { ok: false, path: broken.path, sentence: ruleSentence(broken, rest) };
   }
   return convert(kind, rest);
+}
+
+/** the schema could only say which characters a name may have */
+function nameComplaint({ metadata }: Json): Complaint | undefined {
+  const name = isRecord(metadata) ? metadata['name'] : undefined;
+  const meant = typeof name === 'string' ? meantClaimName(name) : undefined;
+  if (meant === undefined || meant === name) return undefined;
+  const sentence = `metadata.name must be the address in its one spelling: write the name as ${meant}, not ${shown(name)}`;
+  return { path: ['metadata', 'name'], sentence };
 }
 
 function ruleSentence({ self, path, message }: BrokenRule, document: Json): string {

@@ -39,6 +39,13 @@ describe('desired: gate by gate', () => {
     expect(state.wakeAtMs).to.equal(undefined);
   });
 
+  it('allowed: says what to do where the peer itself is at fault', () => {
+    const { asn: _, ...node } = view().node;
+    const [decision] = desired(view({ node })).claims[0]?.peers ?? [];
+    expect(decision?.allowed.sentence).to.include('names no localASN');
+    expect(decision?.allowed.remedy).to.include('correct BGPPeer tor');
+  });
+
   it('joined: closed with the words and the remedy of the join check; the session stays', () => {
     const joined = { isOpen: false, sentence: 'connection refused', remedy: 'start it' };
     const state = desired(view({ joined }));

@@ -28,6 +28,29 @@ describe('decideService: whose it is', () => {
     expect(world.apply(plainService('a/plain'))).to.deep.equal([]);
   });
 
+  it('warns of annotations under herald.dev/ that it does not know, with the one that was meant', () => {
+    const world = new AllocatorWorld(LAB);
+    const strange = {
+      'herald.dev/adresses': '192.0.2.5',
+      'herald.dev/frobnicate': 'x',
+      'x/y': 'z',
+    };
+    world.apply(service('a/b', { annotations: strange }));
+    expect(world.decide('a/b').warnings).to.deep.equal([
+      'the annotation herald.dev/adresses is none that Herald knows, so it is ignored; did you mean herald.dev/addresses?',
+      'the annotation herald.dev/frobnicate is none that Herald knows, so it is ignored; those it knows are herald.dev/addresses, herald.dev/pool, herald.dev/share, herald.dev/external-ip',
+    ]);
+    const many = Object.fromEntries(
+      Array.from({ length: 5000 }, (_, index) => [`herald.dev/a${index}`, '']),
+    );
+    world.apply(service('a/many', { annotations: many }));
+    expect(world.decide('a/many').warnings).to.have.length(5);
+    world.apply(plainService('a/plain', { annotations: { 'herald.dev/external-ips': 'auto' } }));
+    expect(world.decide('a/plain').warnings.join()).to.include('herald.dev/external-ip?');
+    world.apply(service('a/right', asks('192.0.2.3')));
+    expect(world.decide('a/right').warnings).to.deep.equal([]);
+  });
+
   it('does not take addresses away when somebody forgets the flag', () => {
     const world = new AllocatorWorld(LAB);
     world.isDefaultClass = true;

@@ -16,6 +16,24 @@ describe('help texts', () => {
   }
 });
 
+describe('a misspelt word', () => {
+  for (const [args, sentence] of [
+    [['statsu'], "herald: unknown sub-command 'statsu'; did you mean 'status'?"],
+    [
+      ['status', '--sokcet', 'x'],
+      "herald status: unknown flag '--sokcet'; did you mean '--socket'?",
+    ],
+    [['agent', '--sorce', 'x'], "herald agent: unknown flag '--sorce'; did you mean '--source'?"],
+    [['--verison'], "herald: unknown flag '--verison'; did you mean '--version'?"],
+  ] as const) {
+    it(`herald ${args.join(' ')}: says what was meant, status 2`, async () => {
+      const run = new HeraldProcess(args);
+      expect((await run.exit()).status).to.equal(2);
+      expect(run.stderr).to.include(sentence);
+    });
+  }
+});
+
 describe('a word that no command expects', () => {
   for (const name of ['status', 'routes', 'router', 'demo']) {
     it(`herald ${name} extra: a sentence of ours, status 2`, async () => {

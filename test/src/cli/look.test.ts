@@ -115,7 +115,7 @@ describe('the look commands', () => {
     return 'taken';
   }
 
-  it('print tables without colour and within 80 columns where there is no terminal', async () => {
+  it('print tables without colour where there is no terminal', async () => {
     for (const [command, args, part] of [
       [statusCommand, [], 'Sessions: 1 of 3 established'],
       [routesCommand, [], '192.0.2.7/32'],
@@ -125,8 +125,33 @@ describe('the look commands', () => {
       expect({ status, stderr }).to.deep.equal({ status: 0, stderr: '' });
       expect(stdout).to.include(part);
       expect(stdout).to.not.include(ESCAPE);
-      for (const line of stdout.split('\n')) expect(line.length).to.be.at.most(80);
     }
+  });
+
+  it('cut nothing and break no sentence in a pipe, and keep to the width of a terminal', async () => {
+    const sentence = `${'the check of this address has failed for a long time; '.repeat(4)}that is why`;
+    const shut = gates({ healthy: ['closed', sentence] });
+    const before = current;
+    change({
+      claims: [
+        claim('192.0.2.7', { gates: shut, peers: [claimPeer({ route: 'none', gates: shut })] }),
+      ],
+    });
+    for (const [command, args] of [
+      [routesCommand, []],
+      [explainCommand, ['192.0.2.7']],
+      [statusCommand, []],
+    ] as const) {
+      const piped = await finished(command, at(...args));
+      expect(piped.stdout, command.name).to.include(sentence).and.not.include('…');
+      const terminal = await finished(command, at(...args), { isTTY: true, columns: 80, rows: 50 });
+      for (const line of terminal.stdout
+        .replaceAll(new RegExp(`${ESCAPE}\\[\\d+m`, 'g'), '')
+        .split('\n')) {
+        expect(line.length).to.be.at.most(80);
+      }
+    }
+    change(before);
   });
 
   it('use the width and colours of a terminal, and no colour where NO_COLOR is set', async () => {

@@ -67,6 +67,43 @@ describe('explain of a cluster', () => {
     ]);
   });
 
+  it('prefers what the nodes say now to a condition that is seconds old, in both directions', async () => {
+    const scene = new Scenery();
+    await scene.pool();
+    await scene.peers();
+    await scene.claim();
+    await scene.node('node-a');
+    const old = condition('herald.dev/Advertised', 'False', 'Refused', 'not advertised: node-a');
+    await scene.service([ALLOCATED, old]);
+    const { text, answer } = await told(scene);
+    expect(answer.services[0]?.advertised?.isOutdated).to.equal(true);
+    expect(text.replaceAll(/\s+/g, ' ')).to.include(
+      "routes announced, see below; the Service's status follows in a moment, it still says Refused: not advertised",
+    );
+    const gone = await shop();
+    const refused = [{ address: ADDRESS, gate: 'healthy', message: 'no endpoint here' }];
+    await gone.node('node-a', { refused });
+    expect((await told(gone)).text).to.include('routes   not announced at this moment, see below');
+  });
+
+  it('leaves a space behind its widest label', async () => {
+    const scene = new Scenery();
+    await scene.pool();
+    await scene.peers();
+    await scene.claim({ withdrawn: { reason: 'NoEndpoints: no Service has an endpoint' } });
+    await scene.node('node-a');
+    await scene.service([ALLOCATED]);
+    expect((await told(scene)).text).to.include('\n  withdrawn NoEndpoints: no Service');
+  });
+
+  it('says what to do about a session that cannot carry the family', async () => {
+    const scene = await shop();
+    const cannotCarry = [{ family: 'ipv4', message: 'tor-a did not agree on ipv4' }];
+    await scene.node('node-a', { sessions: [{ ...session('tor-a'), cannotCarry }] });
+    const { text } = await told(scene);
+    expect(text).to.match(/did not agree on ipv4\n +→ see families and nextHop of BGPPeer tor-a/);
+  });
+
   it('asks for a Service its claim by name, and lists none', async () => {
     const scene = await shop();
     await scene.node('node-a');

@@ -60,6 +60,24 @@ describe('the loop of the condition Advertised', () => {
     ]);
   });
 
+  it('says nothing of the normal wait for kube-proxy, and no warning of one that lasts', async () => {
+    const wait = 'kube-proxy has not written the rules of its Service yet';
+    const { world } = await underTest();
+    for (const name of ['a', 'b']) world.refuse(name, '198.51.100.1', wait);
+    await world.advance(8000);
+    expect(world.advertised('web'), 'seconds are the plan').to.equal(undefined);
+    for (const name of ['a', 'b']) world.report(name, UP);
+    await world.advance(6000);
+    expect(world.advertised('web')).to.equal(WHOLE);
+    expect(world.told).to.deep.equal([]);
+    for (const name of ['a', 'b']) world.refuse(name, '198.51.100.1', wait);
+    await world.advance(20_000);
+    expect(world.advertised('web')).to.match(/^False Waiting: not advertised yet/);
+    expect(world.told.map((line) => line.split(':')[0])).to.deep.equal([
+      'Service/web Normal Waiting',
+    ]);
+  });
+
   it('tells that nobody knows only after it has lasted: many new Services at once are refused for a moment', async () => {
     const { world } = await underTest();
     await world.advance(6000);

@@ -74,6 +74,25 @@ describe('the condition Advertised', () => {
     );
   });
 
+  it('knows the wait for kube-proxy from a refusal, and counts one more node as one', () => {
+    const said = (message: string) => ({ address: '198.51.100.7', gate: 'healthy', message });
+    const verdict = (messages: readonly string[]) =>
+      claimVerdict({
+        claim: claim('198.51.100.7'),
+        isExclusive: false,
+        reach: reach(THREE.slice(0, messages.length)),
+        refusers: new Map(
+          messages.map((message, index) => [THREE[index]?.name ?? '', said(message)]),
+        ),
+      });
+    const wait = 'kube-proxy has not written the rules of its Service yet';
+    expect(verdict([wait, wait])).to.deep.include({
+      reason: 'Waiting',
+      message: `not advertised yet: node a: ${wait} (and 1 more node)`,
+    });
+    expect(verdict([wait, 'its check fails']).reason).to.equal('Refused');
+  });
+
   it('says that no session takes the family, where sessions are up; and the node that still has an exclusive claim', () => {
     const cannotCarry = [{ family: 'ipv4', message: 'not agreed' }] as const;
     const deaf = (name: string): IpNode => {

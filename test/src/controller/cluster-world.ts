@@ -86,6 +86,13 @@ export class ClusterWorld {
     this.api.put(IP_NODES, { metadata: { name, uid }, status: { joined, sessions: list } });
   }
 
+  refuse(name: string, address: string, message: string): void {
+    const object = this.api.object(IP_NODES, name);
+    const refused = [{ address, gate: 'healthy', message }];
+    const status = { ...Object(object?.['status']), refused };
+    this.api.put(IP_NODES, { ...object, metadata: { name }, status });
+  }
+
   /** it refuses so many addresses beside those that it lists */
   refuseMore(name: string, refusedMore: number): void {
     const object = this.api.object(IP_NODES, name);

@@ -68,6 +68,27 @@ describe('what an import makes', () => {
     expect(gaps.join()).to.include('BGPPeer Upper_Case: it is left out:');
   });
 
+  it('has no name in its commands that a shell would obey', () => {
+    const evil = "tor $(touch /tmp/x) `id` '; reboot";
+    const peer = (spec: object) => ({
+      apiVersion: 'metallb.io/v1beta1',
+      kind: 'BGPPeer',
+      metadata: { name: evil },
+      spec: { myASN: 64512, peerASN: 64500, peerAddress: '192.0.2.1', ...spec },
+    });
+    const secret = { name: evil, namespace: evil };
+    for (const destination of ['cluster', 'files'] as const) {
+      const { commands } = importMetallb(
+        [peer({ passwordSecret: secret }), peer({ password: 'x' })],
+        destination,
+      );
+      for (const command of commands.filter((line) => !line.startsWith('#'))) {
+        const bare = command.replaceAll(/'(?:[^']|'\\'')*'/g, '');
+        expect(bare, command).to.not.match(/[$`;]/);
+      }
+    }
+  });
+
   it('tells of pools that hold the same address', () => {
     const map = (name: string, data: object) => ({ kind: 'ConfigMap', metadata: { name }, data });
     const { gaps } = importKubeVip(
