@@ -51,7 +51,8 @@ export interface AgentOptions {
 /** Where the last View is kept; a failure to is told by the store itself. */
 export interface ViewStore {
   load(): SavedView | undefined;
-  save(view: SavedView): void;
+  /** a promise: it takes its time; resolved, this one or a newer one is kept or cannot be */
+  save(view: SavedView): void | Promise<void>;
 }
 
 /** kube-proxy on this machine. */

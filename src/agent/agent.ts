@@ -39,6 +39,8 @@ import { warningsOf } from './warnings.ts';
 
 /** how long a withdrawal may take to be written before its address is taken off all the same */
 const FLUSH_DEADLINE_MS = 1000;
+/** at a stop, for a disk that has not taken the last View by the time all else is done */
+const SAVE_PATIENCE_MS = 1000;
 const PASSWORD_POLL_MS = 2000;
 const RETRY_MS = 1000;
 /** after a planned restart: so long for checks, and for kube-proxy, to say how things are, before routers may drop what they have kept */
@@ -60,7 +62,6 @@ export class Agent {
   #desired: DesiredState = { plans: [], peers: [], ranges: [], claims: [], bindings: new Map() };
   #stopping: Promise<void> | undefined;
   #isSettling: boolean;
-  #isUnbinding = false;
   #hasEnded = false;
   readonly #hasHeard = new Set<DocumentSource>();
   #guard: () => void = () => undefined;
@@ -288,6 +289,7 @@ export class Agent {
     this.#saver.last();
     this.#end();
     await speaker.stop({ kind: 'restart' });
+    await this.#saver.settled(SAVE_PATIENCE_MS);
     addresses.close();
     log.info('agent.restart', {}, 'stopped; routers keep the routes');
   }
@@ -310,6 +312,7 @@ export class Agent {
     // the withdrawals are out: who has not read them by now does not keep the others from hearing the Cease
     const text = `herald on ${node.name} stops: ${reason}`;
     await speaker.stop({ kind: 'shutdown', text, deadlineMs: FLUSH_DEADLINE_MS });
+    await this.#saver.settled(SAVE_PATIENCE_MS);
     addresses.close();
     log.info('agent.stop', { reason }, 'stopped');
   }
@@ -354,7 +357,10 @@ export class Agent {
     tellSpeaker(next, this.#options, this.#isSettling);
     this.#announced.decided(next);
     this.#checks.apply(next, this.#view());
-    this.#unbindAfterFlush();
+    this.#binder.releaseAfter(
+      () => flushed(this.#options.speaker, this.#options.clock, FLUSH_DEADLINE_MS),
+      () => (this.#hasEnded ? undefined : this.#desired.bindings),
+    );
     if (this.#binder.isBehind) this.#timers.start('kernel', RETRY_MS, () => this.#onKernel());
     // what was decided is on its way by then
     this.#timers.start('remember', 0, () => rememberGates(next, view, this.#history));
@@ -382,17 +388,6 @@ export class Agent {
     this.#refresh();
     this.#saver.soon();
     return answer;
-  }
-
-  /** what is not wanted on an interface any more goes as soon as no neighbour waits for a withdrawal */
-  #unbindAfterFlush(): void {
-    const { speaker, clock } = this.#options;
-    if (this.#isUnbinding || !this.#binder.hasLeftovers(this.#desired.bindings)) return;
-    this.#isUnbinding = true;
-    void flushed(speaker, clock, FLUSH_DEADLINE_MS).then(() => {
-      this.#isUnbinding = false;
-      if (!this.#hasEnded) this.#binder.release(this.#desired.bindings);
-    });
   }
 
   /** facts of one turn of the event loop are decided on once */

@@ -1,19 +1,24 @@
 /**
  * The saved View on disk. Written beside and renamed, so that a crash or a full disk leaves the old one whole. Not being able
- * to save is told and nothing more: routes matter more than the memory of them.
+ * to save is told and nothing more: routes matter more than the memory of them. Hence nothing waits for the disk, either: one View is
+ * written at a time, in pieces and beside everything else, and of those that come meanwhile the newest.
  */
 
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errorCode } from '../error-code.ts';
-import { makeFolder } from '../linux/make-folder.ts';
+import { makeFolderLater } from '../linux/make-folder.ts';
 import type { Log } from '../log/log.ts';
 import type { ViewStore } from './agent-options.ts';
-import { formatSavedView, parseSavedView, type SavedView } from './saved-view.ts';
+import { parseSavedView, type SavedView, savedViewPieces } from './saved-view.ts';
 
 export class SavedViewFile implements ViewStore {
   readonly #path: string;
   readonly #log: Log;
+  /** the newest that is not being written yet */
+  #next: SavedView | undefined;
+  #writing: Promise<void> | undefined;
 
   constructor(path: string, log: Log) {
     this.#path = path;
@@ -40,16 +45,39 @@ export class SavedViewFile implements ViewStore {
     return saved;
   }
 
-  save(view: SavedView): void {
-    const temporary = `${this.#path}.new`;
-    try {
-      makeFolder(dirname(this.#path));
-      // documents hold no secrets, but who serves what is nobody's business either
-      writeFileSync(temporary, formatSavedView(view), { mode: 0o600, flush: true });
-      renameSync(temporary, this.#path);
-    } catch (error) {
-      this.#tell('the View was not saved; a restart would begin without it', error);
+  /** Resolves once this one, or a newer one, is on disk or cannot be. */
+  save(view: SavedView): Promise<void> {
+    this.#next = view;
+    this.#writing ??= this.#writeAll().finally(() => {
+      this.#writing = undefined;
+    });
+    return this.#writing;
+  }
+
+  async #writeAll(): Promise<void> {
+    while (this.#next !== undefined) {
+      const view = this.#next;
+      this.#next = undefined;
+      try {
+        await this.#write(view);
+      } catch (error) {
+        this.#tell('the View was not saved; a restart would begin without it', error);
+      }
     }
+  }
+
+  async #write(view: SavedView): Promise<void> {
+    const temporary = `${this.#path}.new`;
+    await makeFolderLater(dirname(this.#path));
+    // documents hold no secrets, but who serves what is nobody's business either
+    const file = await open(temporary, 'w', 0o600);
+    try {
+      for (const piece of savedViewPieces(view)) await file.write(piece);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, this.#path);
   }
 
   #tell(message: string, error: unknown): void {

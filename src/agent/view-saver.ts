@@ -8,6 +8,8 @@ import type { SavedView } from './saved-view.ts';
 const SAVE_AFTER_MS = 500;
 /** of the time, at most, goes into saving */
 const SAVE_SHARE = 0.02;
+/** … but a slow disk does not put it off for longer */
+const SAVE_AFTER_AT_MOST_MS = 10_000;
 const AGAIN_MS = 600_000;
 
 export interface ViewSaverOptions {
@@ -22,6 +24,7 @@ export class ViewSaver {
   readonly #options: ViewSaverOptions;
   #afterMs = SAVE_AFTER_MS;
   #isOver = false;
+  #saving: Promise<void> = Promise.resolve();
 
   constructor(options: ViewSaverOptions) {
     this.#options = options;
@@ -46,12 +49,29 @@ export class ViewSaver {
     this.#save();
   }
 
+  /** What was given to the disk is there; or the disk is too slow to be waited for. */
+  async settled(patienceMs: number): Promise<void> {
+    const { clock } = this.#options;
+    await new Promise<void>((resolve) => {
+      const timer = clock.startTimer(patienceMs, resolve);
+      void this.#saving.finally(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
+  }
+
   #save(): void {
     const { clock, store, view } = this.#options;
     const startMs = clock.now();
     const saved = view(clock.wallTimeMs());
-    if (saved !== undefined) store.save(saved);
+    if (saved === undefined) return;
+    const saving = store.save(saved);
+    if (saving === undefined) return;
     // ten thousand claims take their time
-    this.#afterMs = Math.max(SAVE_AFTER_MS, (clock.now() - startMs) / SAVE_SHARE);
+    this.#saving = saving.then(() => {
+      const wishMs = (clock.now() - startMs) / SAVE_SHARE;
+      this.#afterMs = Math.min(Math.max(SAVE_AFTER_MS, wishMs), SAVE_AFTER_AT_MOST_MS);
+    });
   }
 }

@@ -145,7 +145,9 @@ async function runAgent(running: Running): Promise<number> {
   await (how === 'restart' ? agent.stopForRestart() : agent.stop(signal));
   // not before: a controller that gives the claims of this node away tells it to step down first
   await cluster?.stopListening();
-  if (how === 'restart') machineMemory(settings, log).rememberRestart(nodeClock.wallTimeMs());
+  if (how === 'restart') {
+    await machineMemory(settings, log).rememberRestart(nodeClock.wallTimeMs());
+  }
   await cluster?.close(how);
   await Promise.all([telemetry?.stop(), control.stop()]);
   return 0;
@@ -202,7 +204,7 @@ function startCluster(
     const options = { world, log, clock: nodeClock, signal: ending.signal };
     const way = access ?? (await awaitAccess(settings, options));
     if (way === undefined) return undefined;
-    const instance = machineMemory(settings, log).instance();
+    const instance = await machineMemory(settings, log).instance();
     const host = optional('host', telemetry);
     const parts = { settings, nodeName, log, world, agent, instance, ...host };
     link = await linkCluster(parts, way);

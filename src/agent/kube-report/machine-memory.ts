@@ -3,10 +3,11 @@
  * for a planned restart. Small files in the state folder; one that cannot be had is told, and is no reason not to run.
  */
 
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorCode } from '../../error-code.ts';
-import { makeFolder } from '../../linux/make-folder.ts';
+import { makeFolderLater } from '../../linux/make-folder.ts';
 import type { Log } from '../../log/log.ts';
 
 export interface MachineMemoryOptions {
@@ -30,21 +31,21 @@ export class MachineMemory {
   }
 
   /** The same for every process on this machine. */
-  instance(): string {
-    const kept = this.#read('instance')?.trim();
+  async instance(): Promise<string> {
+    const kept = (await this.#readLater('instance'))?.trim();
     if (kept !== undefined && ID.test(kept)) return kept;
     const made = this.#options.makeId();
-    this.#write('instance', `${made}\n`);
+    await this.#write('instance', `${made}\n`);
     return made;
   }
 
   /** Routers keep our routes: the next start is to tell them that it is us. */
-  rememberRestart(wallMs: number): void {
+  async rememberRestart(wallMs: number): Promise<void> {
     const { bootId = '' } = this.#options;
-    this.#write('restart', `${bootId} ${wallMs}\n`);
+    await this.#write('restart', `${bootId} ${wallMs}\n`);
   }
 
-  /** Whether this start follows a planned restart; true at most once. */
+  /** Whether this start follows a planned restart; true at most once. Waits for the disk: it is the first thing of all. */
   takeRestart(wallMs: number): boolean {
     const { bootId = '' } = this.#options;
     const kept = this.#read('restart');
@@ -64,11 +65,20 @@ export class MachineMemory {
     }
   }
 
-  #write(name: string, text: string): void {
+  async #readLater(name: string): Promise<string | undefined> {
+    try {
+      return await readFile(join(this.#options.folder, name), 'utf8');
+    } catch (error) {
+      if (errorCode(error) !== 'ENOENT') this.#tell(name, error);
+      return undefined;
+    }
+  }
+
+  async #write(name: string, text: string): Promise<void> {
     const { folder } = this.#options;
     try {
-      makeFolder(folder);
-      writeFileSync(join(folder, name), text, { mode: 0o600, flush: true });
+      await makeFolderLater(folder);
+      await writeFile(join(folder, name), text, { mode: 0o600, flush: true });
     } catch (error) {
       this.#tell(name, error);
     }

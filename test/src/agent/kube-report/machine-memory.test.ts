@@ -27,36 +27,36 @@ describe('what a machine remembers of its agent', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('is one instance over all restarts, whatever boot it is', () => {
-    expect(memory('a').instance()).to.equal(ID);
-    expect(memory('b').instance()).to.equal(ID);
+  it('is one instance over all restarts, whatever boot it is', async () => {
+    expect(await memory('a').instance()).to.equal(ID);
+    expect(await memory('b').instance()).to.equal(ID);
     expect(made).to.equal(1);
   });
 
-  it('makes a new id for a damaged one, and one for each start where none can be kept', () => {
+  it('makes a new id for a damaged one, and one for each start where none can be kept', async () => {
     writeFileSync(join(folder, 'instance'), '\0\0');
-    expect(memory().instance()).to.equal(ID);
+    expect(await memory().instance()).to.equal(ID);
     expect(readFileSync(join(folder, 'instance'), 'utf8')).to.equal(`${ID}\n`);
     const gone = new MachineMemory({
       folder: '/proc/nowhere',
       log: SILENT_LOG,
       makeId: () => ID,
     });
-    expect(gone.instance()).to.equal(ID);
+    expect(await gone.instance()).to.equal(ID);
   });
 
-  it('knows once that it went for a planned restart', () => {
-    memory('boot').rememberRestart(1000);
+  it('knows once that it went for a planned restart', async () => {
+    await memory('boot').rememberRestart(1000);
     expect(memory('boot').takeRestart(2000)).to.equal(true);
     expect(memory('boot').takeRestart(2000)).to.equal(false);
   });
 
-  it('not after a reboot, not after long, not with a clock that was set back', () => {
-    memory('boot').rememberRestart(1000);
+  it('not after a reboot, not after long, not with a clock that was set back', async () => {
+    await memory('boot').rememberRestart(1000);
     expect(memory('other').takeRestart(2000)).to.equal(false);
-    memory('boot').rememberRestart(1000);
+    await memory('boot').rememberRestart(1000);
     expect(memory('boot').takeRestart(1000 + 301_000)).to.equal(false);
-    memory('boot').rememberRestart(1000);
+    await memory('boot').rememberRestart(1000);
     expect(memory('boot').takeRestart(500)).to.equal(false);
     expect(existsSync(join(folder, 'restart'))).to.equal(false);
     writeFileSync(join(folder, 'restart'), 'boot soon');

@@ -1,0 +1,90 @@
+/** The saved View on a disk that does not answer: a pipe in the place of the file that is written, which takes nothing until somebody reads. */
+
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { NamedTimers } from '../../../src/agent/named-timers.ts';
+import { formatSavedView, parseSavedView, type SavedView } from '../../../src/agent/saved-view.ts';
+import { SavedViewFile } from '../../../src/agent/saved-view-file.ts';
+import { ViewSaver } from '../../../src/agent/view-saver.ts';
+import { type Log, SILENT_LOG } from '../../../src/log/log.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { claim, documents, sourced } from './scenery.ts';
+
+function viewOf(savedAtMs: number, count = 1): SavedView {
+  const claims = Array.from({ length: count }, (_, n) =>
+    sourced(claim({ at: `198.51.${n >> 8}.${n & 255}` })),
+  );
+  const { faults: _, ...rest } = documents();
+  return { version: 1, savedAtMs, routerId: 7, documents: { ...rest, claims }, claimDrains: [] };
+}
+
+describe('the saved View on disk', () => {
+  let folder = '';
+  let path = '';
+  const warnings: string[] = [];
+  const log: Log = { ...SILENT_LOG, warn: (_name, _fields, text) => void warnings.push(text) };
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'herald-view-'));
+    path = join(folder, 'state', 'view.json');
+    warnings.length = 0;
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('comes back as it was, also one of many claims', async () => {
+    const file = new SavedViewFile(path, log);
+    const view = viewOf(1, 1201);
+    await file.save(view);
+    expect(file.load()).to.deep.equal(view);
+    expect(parseSavedView(formatSavedView(view))).to.deep.equal(view);
+    expect(warnings).to.deep.equal([]);
+  });
+
+  it('is not waited for: a disk that stalls holds up nothing, and of what came meanwhile the newest is written', async () => {
+    const file = new SavedViewFile(path, log);
+    await file.save(viewOf(1));
+    execFileSync('mkfifo', [`${path}.new`]);
+    let isDone = false;
+    const saved = Promise.all([2, 3, 4].map((at) => file.save(viewOf(at)))).then(() => {
+      isDone = true;
+    });
+    // whoever writes to the pipe waits for this reader, for as many turns as there may be
+    for (let turn = 0; turn < 1000; turn += 1) await new Promise(setImmediate);
+    expect(isDone, 'written without a reader').to.equal(false);
+    expect(file.load()?.savedAtMs).to.equal(1);
+    const reader = await open(`${path}.new`, 'r');
+    rmSync(`${path}.new`);
+    await reader.close();
+    await saved;
+    expect(parseSavedView(readFileSync(path, 'utf8'))?.savedAtMs).to.equal(4);
+  });
+
+  it('is waited for at a stop, and not for longer than a stop may take', async () => {
+    const clock = new ManualClock();
+    const saves: (() => void)[] = [];
+    const saver = new ViewSaver({
+      clock,
+      timers: new NamedTimers(clock),
+      store: { load: () => undefined, save: () => new Promise((resolve) => saves.push(resolve)) },
+      view: () => viewOf(1),
+    });
+    await saver.settled(1000);
+    saver.last();
+    let ended = '';
+    const first = saver.settled(1000).then(() => {
+      ended = 'by its time';
+    });
+    await new Promise(setImmediate);
+    expect(ended).to.equal('');
+    clock.advance(1000);
+    await first;
+    expect(ended).to.equal('by its time');
+    const second = saver.settled(1000);
+    saves[0]?.();
+    await second;
+  });
+});
