@@ -22,21 +22,31 @@ export function serviceGate(
   return portGate(object, facts) ?? waitGate(object, facts, view.nowMs) ?? proxyGate(facts);
 }
 
+/**
+ * Where several Services share the address, one that is served here is enough: none may take the route from the others. One without a port of its own
+ * (externalTrafficPolicy: Cluster) is served on every node.
+ */
 function portGate(
   { name: claim, services }: IpClaim,
   { ports, trusted }: ServiceFacts,
 ): TimedGate | undefined {
+  let first: TimedGate | undefined;
   for (const { namespace, name, healthCheckNodePort: port } of services) {
-    if (port === undefined) continue;
+    if (port === undefined) return undefined;
     const answer = ports.get(port);
-    if (answer === 'serving') continue;
+    const isTrusted = answer !== 'empty' && trusted.get(claim)?.has(port) === true;
+    if (answer === 'serving' || isTrusted) return undefined;
     const service = `Service ${namespace}/${name} (externalTrafficPolicy: Local)`;
-    if (answer === 'empty') return closed(`${service} has no ready endpoint on this node`);
-    if (trusted.get(claim)?.has(port) === true) continue;
+    if (answer === 'empty') {
+      first ??= closed(`${service} has no ready endpoint on this node`);
+      continue;
+    }
     const remedy = `see whether kube-proxy runs here and listens on port ${port}`;
-    return unknown(`${ENDPOINT_UNTOLD}${service} has an endpoint here`, remedy);
+    const why = `${ENDPOINT_UNTOLD}${service} has an endpoint here`;
+    // what one of them will say may still open it
+    if (first?.gate.isUnknown !== true) first = unknown(why, remedy);
   }
-  return undefined;
+  return first;
 }
 
 function waitGate(

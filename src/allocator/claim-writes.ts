@@ -15,6 +15,7 @@ import {
   POOL_LABEL,
   RELEASED_AT_ANNOTATION,
   RELEASED_BY_ANNOTATION,
+  SHARE_TERMS_ANNOTATION,
 } from '../model/names.ts';
 import { type Service, serviceKey } from '../model/service.ts';
 import { shortHash } from '../model/short-hash.ts';
@@ -27,6 +28,7 @@ import {
   wantedEntry,
 } from './claim-record.ts';
 import type { Grant } from './decision.ts';
+import { wantedTerms } from './share-terms.ts';
 
 /** Whether anybody is behind a Service: `local` is decided by each node alone. */
 export type Reach = 'some' | 'none' | 'local' | 'unknown';
@@ -132,7 +134,9 @@ export function updatedClaim({
   const entry = wantedEntry(service);
   const services = withEntry(claim, key, entry);
   const withdrawn = wantedWithdrawn(claim.withdrawn, services, inFamily(claim, reachOf));
-  const annotations = changedAnnotations(claim, othersOn(claim, key).length === 0, shareKey);
+  const terms = wantedTerms(claim, services.map(serviceKey), service);
+  const isAlone = othersOn(claim, key).length === 0;
+  const annotations = changedAnnotations(claim, { isAlone, shareKey, terms });
   const isSame =
     sameServices(services, claim.services) &&
     withdrawn?.reason === claim.withdrawn?.reason &&
@@ -166,15 +170,30 @@ const OF_RELEASE = [RELEASED_BY_ANNOTATION, RELEASED_AT_ANNOTATION, FORMER_VERSI
 /** The sharing word is that of whoever has the claim alone. */
 function changedAnnotations(
   claim: ClaimRecord,
-  isAlone: boolean,
-  shareKey: string | undefined,
+  {
+    isAlone,
+    shareKey,
+    terms,
+  }: {
+    readonly isAlone: boolean;
+    readonly shareKey: string | undefined;
+    readonly terms: string | undefined;
+  },
 ): Readonly<Record<string, string | null>> | undefined {
-  const changes: Record<string, string | null> = {};
+  const changes: Record<string, string | null> = changedTerms(claim, terms);
   if (isAlone && claim.annotations[SHARE_KEY] !== shareKey) changes[SHARE_KEY] = shareKey ?? null;
   for (const name of OF_RELEASE) {
     if (claim.annotations[name] !== undefined) changes[name] = null;
   }
   return Object.keys(changes).length === 0 ? undefined : changes;
+}
+
+function changedTerms(
+  { annotations }: ClaimRecord,
+  terms: string | undefined,
+): Record<string, string | null> {
+  if (annotations[SHARE_TERMS_ANNOTATION] === terms) return {};
+  return { [SHARE_TERMS_ANNOTATION]: terms ?? null };
 }
 
 function sameServices(a: readonly ClaimService[], b: readonly ClaimService[]): boolean {
@@ -202,7 +221,12 @@ export function leftClaim(
   const services = othersOn(claim, key);
   if (services.length > 0) {
     const withdrawn = wantedWithdrawn(claim.withdrawn, services, inFamily(claim, reachOf));
-    return { metadata: { resourceVersion }, spec: { services, withdrawn: withdrawn ?? null } };
+    const annotations = changedTerms(claim, wantedTerms(claim, services.map(serviceKey)));
+    const metadata = {
+      resourceVersion,
+      ...(Object.keys(annotations).length > 0 && { annotations }),
+    };
+    return { metadata, spec: { services, withdrawn: withdrawn ?? null } };
   }
   const isOurs =
     claim.withdrawn === undefined || isOurReason(claim.withdrawn.reason, 'noEndpoints');

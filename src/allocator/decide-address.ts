@@ -5,7 +5,7 @@
 
 import { type Address, formatAddress } from 'bgp-ts';
 import { ANNOTATION } from '../model/names.ts';
-import { type Service, serviceKey } from '../model/service.ts';
+import type { Service } from '../model/service.ts';
 import type { Holder } from './address-book.ts';
 import {
   type ClaimRecord,
@@ -17,7 +17,7 @@ import {
 } from './claim-record.ts';
 import type { Answer, Case, Problem, Reason } from './decision.ts';
 import { notForService } from './pool-choice.ts';
-import { whyNotShared } from './sharing.ts';
+import { nameFor, type Standing, standingBeside, whyNotShared } from './sharing.ts';
 
 export type Occasion = 'request' | 'adopt' | 'external';
 
@@ -35,13 +35,34 @@ export function isStanding(claim: ClaimRecord, service: Service): boolean {
   return !claim.isBeingDeleted && entryOf(claim, service) !== undefined;
 }
 
-/** What stands is kept, also beside others that it could not join now: an address does not change while its claim lives. */
-function keep({ service, world }: Case, claim: ClaimRecord): Answer {
-  if (claim.services.length < 2) return { kind: 'keep', claim };
+/** What stands is kept: an address does not change while its claim lives, unless the Service breaks the rules of sharing. */
+function keep(each: Case, claim: ClaimRecord): Answer {
+  const standing = sharedStanding(each, claim);
+  if (standing === undefined) return { kind: 'keep', claim };
+  const why = `${formatAddress(claim.address)} ${standing.why}`;
+  if (standing.kind === 'leaves') return refused('ShareConflict', why, claim.address);
+  return { kind: 'keep', claim, warning: why };
+}
+
+function sharedStanding({ service, world }: Case, claim: ClaimRecord): Standing {
+  if (claim.services.length < 2) return undefined;
   const shareAcross = world.book.poolOf(claim.address)?.shareAcross ?? [];
-  const why = whyNotShared(service, claim, { shareAcross, service: world.service });
-  if (why === undefined) return { kind: 'keep', claim };
-  return { kind: 'keep', claim, warning: `${formatAddress(claim.address)} ${why}` };
+  return standingBeside(service, claim, { shareAcross, service: world.service });
+}
+
+/** It names the Service, which has to leave it: traffic of others would go wrong. The sentence that says why. */
+export function whyLeft(each: Case, claim: ClaimRecord): string | undefined {
+  if (!isStanding(claim, each.service)) return undefined;
+  const standing = sharedStanding(each, claim);
+  if (standing?.kind !== 'leaves') return undefined;
+  return `it leaves ${formatAddress(claim.address)}, which ${standing.why}`;
+}
+
+/** claims that name exactly this Service, and that it may stay in */
+export function standingClaims(each: Case): readonly ClaimRecord[] {
+  const { key, service, world } = each;
+  const claims = world.claims.ofService(key);
+  return claims.filter((claim) => isStanding(claim, service) && whyLeft(each, claim) === undefined);
 }
 
 /** Why no Service like this may have the address, whoever has it now. */
@@ -71,7 +92,7 @@ export function notAllowed(
   return refused('PoolNotAllowed', `${text} cannot be used: ${why}; ${how}`, address);
 }
 
-function unclaimed({ key, world }: Case, address: Address, occasion: Occasion): Answer {
+function unclaimed({ key, service, world }: Case, address: Address, occasion: Occasion): Answer {
   const text = formatAddress(address);
   const pool = world.book.poolOf(address)?.name ?? '';
   const holder = world.book
@@ -82,7 +103,7 @@ function unclaimed({ key, world }: Case, address: Address, occasion: Occasion): 
     return { kind: 'create', address, pool, isAdopted, isAutoExternal: false };
   }
   if (holder.kind === 'writing') {
-    const message = `${text} is being given to Service ${holder.by}`;
+    const message = `${text} is being given to ${nameOfKey(service, holder.by)}`;
     return { kind: 'waiting', reason: 'AddressTaken', message, address };
   }
   if (holder.kind === 'node') {
@@ -90,7 +111,7 @@ function unclaimed({ key, world }: Case, address: Address, occasion: Occasion): 
     return refused('AddressTaken', why, address);
   }
   const where = holder.kind === 'ingress' ? 'status' : 'spec.externalIPs';
-  const message = `${text} is in ${where} of Service ${holder.by}; ask for another address`;
+  const message = `${text} is in ${where} of ${nameOfKey(service, holder.by)}; ask for another address`;
   return refused('AddressTaken', message, address);
 }
 
@@ -107,7 +128,7 @@ function claimed(each: Case, claim: ClaimRecord, occasion: Occasion): Answer {
   const text = formatAddress(address);
   const former = releasedBy(claim);
   if (former !== undefined && former !== key) {
-    const message = `${text} was given back by Service ${former} and is free as soon as every node has let go of it`;
+    const message = `${text} was given back by ${nameOfKey(service, former)} and is free as soon as every node has let go of it`;
     return { kind: 'waiting', reason: 'AddressQuarantined', message, address };
   }
   if (claim.isBeingDeleted) {
@@ -125,15 +146,20 @@ function claimed(each: Case, claim: ClaimRecord, occasion: Occasion): Answer {
   const isOfOneWord =
     request.shareKey !== undefined && claim.annotations[SHARE_KEY] === request.shareKey;
   if (occasion !== 'external' && !isOfOneWord) {
-    const names = others.map(serviceKey).join(', ');
+    const names = [...new Set(others.map((entry) => nameFor(service, entry)))].join(', ');
     const how = `ask for another address, or give both the same annotation ${ANNOTATION.share}`;
-    return refused('AddressTaken', `${text} belongs to Service ${names}; ${how}`, address);
+    return refused('AddressTaken', `${text} belongs to ${names}; ${how}`, address);
   }
   const shareAcross = world.book.poolOf(address)?.shareAcross ?? [];
   const why = whyNotShared(service, claim, { shareAcross, service: world.service });
   return why === undefined
     ? { kind: 'join', claim }
     : refused('ShareConflict', `${text} ${why}`, address);
+}
+
+function nameOfKey(service: Service, key: string): string {
+  const [namespace = '', name = ''] = key.split('/');
+  return nameFor(service, { namespace, name });
 }
 
 export function refused(reason: Reason, message: string, address?: Address): Problem {

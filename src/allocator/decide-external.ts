@@ -6,9 +6,9 @@
  */
 
 import { type Address, addressEquals, formatAddress } from 'bgp-ts';
-import { MOST_EXTERNAL_IPS } from '../model/service.ts';
+import { MOST_EXTERNAL_IPS, type Service } from '../model/service.ts';
 import { AUTO_EXTERNAL, type ClaimRecord } from './claim-record.ts';
-import { askForAddress, isStanding, refused } from './decide-address.ts';
+import { askForAddress, isStanding, refused, whyLeft } from './decide-address.ts';
 import { newAddress } from './decide-new.ts';
 import {
   type Answer,
@@ -38,9 +38,11 @@ export function decideExternal(
   { isLoadBalancer }: { readonly isLoadBalancer: boolean },
 ): ExternalDecision {
   const { service, request } = each;
-  const mine = autoClaims(each);
+  const mine = autoClaims(each, (claim) => whyLeft(each, claim) === undefined);
   const listed = externalAddresses(service);
-  const unwanted = request.wantsExternal ? [] : mine.map(({ address }) => address);
+  const unwanted = autoClaims(each, isStanding)
+    .filter((claim) => !request.wantsExternal || !mine.includes(claim))
+    .map(({ address }) => address);
   const drop = unwanted.filter((address) => includes(listed, address));
   const wanted = listed.filter((address) => !includes(unwanted, address));
   const grants: Grant[] = [];
@@ -70,12 +72,14 @@ function listedAddress(each: Case, address: Address): Answer {
 }
 
 /** claims whose address we wrote into the list */
-function autoClaims({ key, service, world }: Case): readonly ClaimRecord[] {
+function autoClaims(
+  { key, service, world }: Case,
+  isWanted: (claim: ClaimRecord, service: Service) => boolean,
+): readonly ClaimRecord[] {
   return world.claims
     .ofService(key)
-    .filter(
-      (claim) => isStanding(claim, service) && claim.annotations[AUTO_EXTERNAL] !== undefined,
-    );
+    .filter((claim) => isStanding(claim, service) && claim.annotations[AUTO_EXTERNAL] !== undefined)
+    .filter((claim) => isWanted(claim, service));
 }
 
 function autoAddress(each: Case, mine: readonly ClaimRecord[]): Grant | Problem {

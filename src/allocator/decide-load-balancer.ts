@@ -7,7 +7,7 @@
 
 import { type Address, type Family, formatAddress } from 'bgp-ts';
 import { type ClaimRecord, entryOf, othersOn, SHARE_KEY } from './claim-record.ts';
-import { askForAddress, isStanding, refused } from './decide-address.ts';
+import { askForAddress, isStanding, refused, standingClaims } from './decide-address.ts';
 import { includes } from './decide-external.ts';
 import { newAddress } from './decide-new.ts';
 import {
@@ -98,9 +98,8 @@ function wanted(each: Case, address: Address): Answer {
   return refused('WrongFamily', `${why}; ask for another address, or add the family`, address);
 }
 
-function standing({ key, service, world }: Case): readonly Grant[] {
-  const claims = world.claims.ofService(key).filter((claim) => isStanding(claim, service));
-  return claims.map((claim) => ({ kind: 'keep', claim }));
+function standing(each: Case): readonly Grant[] {
+  return standingClaims(each).map((claim) => ({ kind: 'keep', claim }));
 }
 
 /** Of a family of which it names none: what it has, else what its status says, else one. */
@@ -137,10 +136,9 @@ function keptOnes(
   family: Family,
   external: readonly Address[],
 ): readonly ClaimRecord[] {
-  const { key, service, world } = each;
-  const fitting = world.claims
-    .ofService(key)
-    .filter((claim) => claim.address.family === family && isStanding(claim, service))
+  const { service } = each;
+  const fitting = standingClaims(each)
+    .filter((claim) => claim.address.family === family)
     .filter((claim) => !includes(external, claim.address) && stillFits(each, claim));
   const told = fitting.filter(({ address }) => includes(service.ingress, address));
   return told.length > 0 ? told : fitting.slice(0, 1);

@@ -7,7 +7,7 @@ import { type Address, formatAddress } from 'bgp-ts';
 import type { Service } from '../model/service.ts';
 import { AddressSet, unique } from './address-set.ts';
 import { AUTO_EXTERNAL, type ClaimRecord, entryOf } from './claim-record.ts';
-import { isStanding } from './decide-address.ts';
+import { isStanding, whyLeft } from './decide-address.ts';
 import { decideExternal, type ExternalDecision, includes } from './decide-external.ts';
 import { decideLoadBalancer, type LoadBalancerDecision } from './decide-load-balancer.ts';
 import {
@@ -67,7 +67,7 @@ function plain(each: Case, external: ExternalDecision): ServiceDecision {
     externalIps: { add, drop },
     ...(each.request.wantsExternal && { verdict: verdictOf(grants, problems, []) }),
     problems,
-    warnings: [...warnings, ...each.request.warnings],
+    warnings: [...warnings, ...each.request.warnings, ...leaving(each)],
   };
 }
 
@@ -83,7 +83,7 @@ function balanced(
     grants,
     externalIps: { add: external.add, drop: external.drop },
     problems,
-    warnings: [...external.warnings, ...each.request.warnings],
+    warnings: [...external.warnings, ...each.request.warnings, ...leaving(each)],
   };
   if (decision.foreign !== undefined) {
     const { reason, message } = decision.foreign;
@@ -113,15 +113,21 @@ function balanced(
   };
 }
 
+/** for an event: an address that was shared is no longer its own */
+function leaving(each: Case): readonly string[] {
+  return each.world.claims.ofService(each.key).flatMap((claim) => whyLeft(each, claim) ?? []);
+}
+
 /**
  * Claims that name it and that it has no use for. One of the same name that is gone leaves at once, and so does an address that was never
  * told to anybody; the Service gives nothing up that serves it before it has what it wants instead.
  */
 function claimsToLeave(
-  { key, service, world }: Case,
+  each: Case,
   grants: readonly Grant[],
   isSatisfied: boolean,
 ): readonly ClaimRecord[] {
+  const { key, service, world } = each;
   const granted = new AddressSet(grants.map(grantedAddress));
   const listed = isLocalUntold(service) ? [] : externalAddresses(service);
   const told = new AddressSet([...service.ingress, ...listed]);
@@ -129,7 +135,11 @@ function claimsToLeave(
     .ofService(key)
     .filter(({ address }) => !granted.has(address))
     .filter(
-      (claim) => isSatisfied || entryOf(claim, service) === undefined || !told.has(claim.address),
+      (claim) =>
+        isSatisfied ||
+        entryOf(claim, service) === undefined ||
+        !told.has(claim.address) ||
+        whyLeft(each, claim) !== undefined,
     );
 }
 

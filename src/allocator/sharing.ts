@@ -1,5 +1,5 @@
 /**
- * Whether a Service may share the address of a claim with those that have it. Pure.
+ * Whether a Service may share the address of a claim with those that have it, and who leaves when that is no longer so. Pure.
  *
  * What kube-proxy cannot keep apart is refused: the same port twice, or Services of which one is Local and the other is not.
  */
@@ -8,6 +8,7 @@ import type { ClaimService } from '../model/ip-claim.ts';
 import type { Labels } from '../model/labels.ts';
 import { type Service, type ServicePort, serviceKey } from '../model/service.ts';
 import { type ClaimRecord, MAX_SERVICES, othersOn } from './claim-record.ts';
+import { hasChanged } from './share-terms.ts';
 
 export interface SharingRules {
   /** namespaces whose Services may share with each other */
@@ -32,31 +33,84 @@ export function whyNotShared(
   return undefined;
 }
 
+/** What has become of a Service that has the address together with others: all is well, it stays and is warned, or it has to leave. */
+export type Standing = undefined | { readonly kind: 'warned' | 'leaves'; readonly why: string };
+
+/**
+ * Rules that held at the door hold inside too. Where kube-proxy could no longer tell the Services apart, the one that has changed since it was let in
+ * leaves; where that does not decide, the one that came later. A pool that no longer lets their namespaces share moves nobody.
+ */
+export function standingBeside(
+  service: Service,
+  claim: ClaimRecord,
+  rules: SharingRules,
+): Standing {
+  const own = claim.services.findIndex((entry) => serviceKey(entry) === serviceKey(service));
+  let warned: Standing;
+  for (const [index, entry] of claim.services.entries()) {
+    if (index === own || serviceKey(entry) === serviceKey(service)) continue;
+    const why = whyNotTogether(service, entry, rules);
+    const other = rules.service(serviceKey(entry));
+    if (why !== undefined && other !== undefined) {
+      const hasOther = hasChanged(claim, other);
+      const isMine = hasChanged(claim, service) === hasOther ? own > index : !hasOther;
+      if (isMine) return { kind: 'leaves', why };
+    }
+    const across = whyNotAcross(service, entry, rules);
+    if (across !== undefined) warned ??= { kind: 'warned', why: across };
+  }
+  return warned;
+}
+
 function whyNotBeside(
   service: Service,
   entry: ClaimService,
-  { shareAcross, service: find }: SharingRules,
+  rules: SharingRules,
 ): string | undefined {
-  const key = serviceKey(entry);
+  return whyNotAcross(service, entry, rules) ?? whyNotTogether(service, entry, rules);
+}
+
+function whyNotAcross(
+  service: Service,
+  entry: ClaimService,
+  { shareAcross }: SharingRules,
+): string | undefined {
   const namespaces = [service.namespace, entry.namespace];
   const isAcross = service.namespace !== entry.namespace;
   if (isAcross && !namespaces.every((each) => shareAcross.includes(each))) {
-    return `belongs to Service ${key}, and sharing stays within a namespace unless the pool's shareAcross lists both`;
+    return `belongs to ${nameFor(service, entry)}, and sharing stays within a namespace unless the pool's shareAcross lists both`;
   }
-  const other = find(key);
+  return undefined;
+}
+
+function whyNotTogether(
+  service: Service,
+  entry: ClaimService,
+  { service: find }: SharingRules,
+): string | undefined {
+  const other = find(serviceKey(entry));
   // gone, or another one of the same name: its entry is about to go
   if (other === undefined || (entry.uid !== undefined && other.uid !== entry.uid)) return undefined;
   const port = samePort(service, other);
   if (port !== undefined) {
-    return `has port ${port.port}/${port.protocol} in use by Service ${key}; choose another port or another address`;
+    return `has port ${port.port}/${port.protocol} in use by ${nameFor(service, entry)}; choose another port or another address`;
   }
   if (service.isLocal !== other.isLocal) {
-    return `is used by Service ${key} with another externalTrafficPolicy; Services that share an address need the same`;
+    return `is used by ${nameFor(service, entry)} with another externalTrafficPolicy; Services that share an address need the same`;
   }
   if (service.isLocal && !sameLabels(service.selector, other.selector)) {
-    return `is used by Service ${key} with another selector; with externalTrafficPolicy Local those that share need the same pods`;
+    return `is used by ${nameFor(service, entry)} with another selector; with externalTrafficPolicy Local those that share need the same pods`;
   }
   return undefined;
+}
+
+/** What a Service may be called in a sentence that the owner of another one reads: namespaces do not tell each other's names. */
+export function nameFor(
+  { namespace }: Pick<Service, 'namespace'>,
+  other: Pick<Service, 'namespace' | 'name'>,
+): string {
+  const isOwn = other.namespace === namespace;
+  return isOwn ? `Service ${serviceKey(other)}` : 'a Service of another namespace';
 }
 
 function samePort(a: Service, b: Service): ServicePort | undefined {

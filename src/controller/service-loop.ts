@@ -7,6 +7,7 @@
 import type { Address } from 'bgp-ts';
 import { type ClaimRecord, entryOf } from '../allocator/claim-record.ts';
 import { leftClaim, newClaim, updatedClaim } from '../allocator/claim-writes.ts';
+import { whyLeft } from '../allocator/decide-address.ts';
 import { includes } from '../allocator/decide-external.ts';
 import { decideService } from '../allocator/decide-service.ts';
 import { type Grant, grantedAddress, type ServiceDecision } from '../allocator/decision.ts';
@@ -179,13 +180,19 @@ export class ServiceLoop {
     for (const claim of decision.leave) {
       const now = this.#world.claims.at(claim.address);
       if (now === undefined || now.uid !== claim.uid) continue;
-      if (service !== undefined && isToldOf(service, now)) continue;
+      if (service !== undefined && isToldOf(service, now, this.#isEvicted(key, service, now)))
+        continue;
       if (!(await this.#isGone(key, service, now))) return { kind: 'retry', afterMs: CATCH_UP_MS };
       const atText = timeText(this.#context.clock.wallTimeMs());
       const body = leftClaim(now, key, { atText, reachOf: this.#world.reachOf });
       if ((await this.#writer.patch(now, body)) === 'again') return { kind: 'retry', afterMs: 1 };
     }
     return DONE;
+  }
+
+  #isEvicted(key: string, service: Service, claim: ClaimRecord): boolean {
+    const { world } = this.#world;
+    return whyLeft({ key, service, request: serviceRequest(service), world }, claim) !== undefined;
   }
 
   /**
@@ -264,11 +271,13 @@ export class ServiceLoop {
   }
 }
 
-function isToldOf(service: Service, claim: ClaimRecord): boolean {
+/** `isEvicted`: a user's own list of external IPs does not keep it in a claim whose rules it breaks */
+function isToldOf(service: Service, claim: ClaimRecord, isEvicted: boolean): boolean {
   if (entryOf(claim, service) === undefined) return false;
   const { address } = claim;
   if (includes(service.ingress, address)) return true;
-  return !isLocalUntold(service) && includes(externalAddresses(service), address);
+  if (isEvicted || isLocalUntold(service)) return false;
+  return includes(externalAddresses(service), address);
 }
 
 function wishOf(

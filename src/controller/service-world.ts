@@ -12,6 +12,7 @@ import type { CoolDownOptions } from '../allocator/cool-down.ts';
 import { ALLOCATED_CONDITION, type World } from '../allocator/decision.ts';
 import { type PoolChoice, poolChoice } from '../allocator/pool-choice.ts';
 import { externalAddresses } from '../allocator/service-request.ts';
+import { termsOf } from '../allocator/share-terms.ts';
 import { Waiting, type Wish } from '../allocator/waiting.ts';
 import type { ClusterNode } from '../model/cluster-node.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
@@ -228,8 +229,15 @@ export class ServiceWorld {
     this.#reserve(now && reserved(now), before && reserved(before));
     const isOfInterest = [now, before].some((each) => each !== undefined && this.#concerns(each));
     if (isOfInterest || this.claims.ofService(key).length > 0) this.#listener.due(key);
-    // who could not share with it perhaps can now
-    for (const claim of this.claims.ofService(key)) this.#touched(claim.address);
+    const claims = this.claims.ofService(key);
+    for (const { address } of claims) this.#touched(address);
+    const shared = claims.filter(({ services }) => services.length > 1);
+    if (shared.length === 0 || now === undefined || before === undefined) return;
+    if (termsOf(now) === termsOf(before)) return;
+    // who shares with it perhaps cannot any more
+    for (const { services } of shared) {
+      for (const entry of services) this.#listener.due(serviceKey(entry));
+    }
   }
 
   /** what a Service lists, or has in its status, is nobody else's; nor is what a node has */

@@ -31,6 +31,8 @@ export const POOL_LABEL = 'herald.dev/pool';
 /** on a claim that its last Service has left, `namespace/name` of that Service: the address is quarantined until the nodes have let go of it */
 export const RELEASED_BY_ANNOTATION = 'herald.dev/released-by';
 export const RELEASED_AT_ANNOTATION = 'herald.dev/released-at';
+/** on a claim that several Services share: `namespace/name=HASH` of what each had when it was let in (docs/decisions/0034), with commas between */
+export const SHARE_TERMS_ANNOTATION = 'herald.dev/share-terms';
 /** on an exclusive claim: nodes that lost their label and had not said yet that they announce it no more, separated by commas */
 export const FORMER_NODES_ANNOTATION = 'herald.dev/former-nodes';
 /** on a released claim that has such: who has taken up this version has let go of it */

@@ -12,7 +12,7 @@ import { Prober } from '../standalone/support/prober.ts';
 import { RouteWatch } from '../standalone/support/route-watch.ts';
 import { passes, untilValue } from '../support/poll.ts';
 import { poolBody } from './support/agent-documents.ts';
-import { at as field } from './support/cluster.ts';
+import { conditionOf, at as field } from './support/cluster.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
 import { nodeAddress, podAddress, TrafficLab } from './support/traffic-lab.ts';
 
@@ -132,6 +132,66 @@ describe('beside a real kube-proxy', function () {
     await cluster.setEndpoints({ namespace: 'default', name: 'flipped' }, alone);
     await world.reachedBy(address, (hops) => hops === nodeAddress(2));
     await routes.stop();
+  });
+
+  it('who takes the port of another on a shared address leaves it, and the other has all its packets', async () => {
+    const { cluster } = world;
+    const address = '198.51.100.121';
+    const services = inNamespace(SERVICES, 'default');
+    const shares = async (name: string, pod: number, port: number) => {
+      const service = { namespace: 'default', name };
+      await cluster.setEndpoints(service, [{ node: `n${pod}`, address: podAddress(pod) }]);
+      const annotations = { [ANNOTATION.share]: 'w', [ANNOTATION.pool]: 'any' };
+      await cluster.addService({ ...service, annotations, ports: [{ port }] });
+    };
+    const ingress = async (name: string) =>
+      JSON.stringify(field(await cluster.api.get(services, name), 'status', 'loadBalancer'));
+    const has = (name: string, accept: (text: string) => boolean) =>
+      untilValue(`addresses of ${name}`, () => ingress(name), accept, { timeoutMs: 60_000 });
+    const answers = async (at: string) => {
+      const ask = ['-s', '-m', '2', `http://${at}/`];
+      return (await world.client.exec('curl', ask, { anyStatus: true })).stdout.trim();
+    };
+    // it came first, so the order of those that share does not protect the other
+    await shares('mallory', 2, 9999);
+    await has('mallory', (text) => text.includes('198.51.100.'));
+    const shared = /198\.51\.100\.\d+/.exec(await ingress('mallory'))?.[0] ?? address;
+    await shares('victim', 1, 80);
+    await has('victim', (text) => text.includes(`"${shared}"`));
+    await world.reachedBy(shared, (hops) => hops === BOTH);
+    await untilValue(
+      'p1 answers',
+      () => answers(shared),
+      (who) => who.includes('p1'),
+      {
+        timeoutMs: 60_000,
+      },
+    );
+    const routes = await RouteWatch.start(world.router);
+    const body = { spec: { ports: [{ port: 80 }] } };
+    await cluster.api.patch(services, 'mallory', { kind: 'merge', body });
+    await has('mallory', (text) => text.includes('"ip"') && !text.includes(`"${shared}"`));
+    const other = /198\.51\.100\.\d+/.exec(await ingress('mallory'))?.[0] ?? '';
+    await world.reachedBy(other, (hops) => hops === BOTH);
+    await untilValue(
+      'p2 answers',
+      () => answers(other),
+      (who) => who.includes('p2'),
+      {
+        timeoutMs: 60_000,
+      },
+    );
+    // kube-proxy has written its rules for the new address, and with them it has forgotten the old one
+    const who = [];
+    for (let probe = 0; probe < 20; probe += 1) who.push((await answers(shared)).slice(0, 2));
+    expect(new Set(who)).to.deep.equal(new Set(['p1']));
+    expect(routes.events(shared), 'changes of the ways').to.deep.equal([]);
+    await routes.stop();
+    const condition = conditionOf(
+      await cluster.api.get(services, 'victim'),
+      'herald.dev/Allocated',
+    );
+    expect(condition).to.include({ status: 'True', reason: 'Allocated' });
   });
 
   it('the exclusive address of a Local Service goes where its pod is', async () => {

@@ -150,7 +150,7 @@ describe('externalIPs', () => {
     );
     const names = () => world.claims.at(address('192.0.2.3'))?.services.map(({ name }) => name);
     expect(names()).to.deep.equal(['1', '2']);
-    expect(world.decide('b/3').warnings.join()).to.include('belongs to Service a/1');
+    expect(world.decide('b/3').warnings.join()).to.include('belongs to a Service of another');
     world.delete('a/1');
     expect(names()).to.deep.equal(['2']);
     world.delete('a/2');

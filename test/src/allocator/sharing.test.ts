@@ -1,7 +1,13 @@
 import { expect } from 'chai';
 import { ANNOTATION } from '../../../src/model/names.ts';
 import type { Service } from '../../../src/model/service.ts';
-import { AllocatorWorld, address, pool, service } from '../../support/allocator-world.ts';
+import {
+  AllocatorWorld,
+  address,
+  plainService,
+  pool,
+  service,
+} from '../../support/allocator-world.ts';
 
 const LAB = pool('lab', ['192.0.2.0/29'], { shareAcross: ['x', 'y'] });
 const tcp = (port: number): Partial<Service> => ({ ports: [{ protocol: 'TCP', port }] });
@@ -128,15 +134,111 @@ describe('sharing an address', () => {
     expect(world.claims.sharedAs('mine')).to.have.length(0);
   });
 
-  it('keeps both and says so when a port that is added later collides', () => {
-    const world = new AllocatorWorld(LAB);
-    world.apply(service('a/1', { ...tcp(80), ...word('web') }));
-    const second = service('a/2', { ...tcp(81), ...word('web') });
-    world.apply(second);
-    expect(world.apply({ ...second, ...tcp(80) })).to.deep.equal(['192.0.2.0']);
-    const { verdict } = world.decide('a/2');
-    expect(verdict).to.deep.include({ status: 'True', reason: 'ShareConflict' });
-    expect(verdict?.message).to.include('port 80/TCP in use by Service a/1');
+  describe('rules that are broken later', () => {
+    const members = (world: AllocatorWorld) =>
+      world.claims.at(address('192.0.2.0'))?.services.map(({ name }) => name);
+    const two = () => {
+      const world = new AllocatorWorld(LAB);
+      const first = service('x/1', { ...tcp(80), ...word('web') });
+      const second = service('y/2', { ...tcp(81), ...word('web') });
+      world.apply(first);
+      world.apply(second);
+      world.settle('x/1');
+      return { world, first, second };
+    };
+
+    it('the one that takes the port of another leaves, and the other has its address and a true condition', () => {
+      const { world, second } = two();
+      expect(world.apply({ ...second, ...tcp(80) })).to.deep.equal(['192.0.2.1']);
+      expect(world.settle('x/1')).to.deep.equal(['192.0.2.0']);
+      expect(members(world)).to.deep.equal(['1']);
+      expect(world.decide('x/1').verdict).to.deep.include({ status: 'True', reason: 'Allocated' });
+    });
+
+    it('the one that came first leaves too, when it is the one that has changed', () => {
+      const { world, first } = two();
+      expect(world.apply({ ...first, ...tcp(81) })).to.deep.equal(['192.0.2.1']);
+      expect(world.settle('y/2')).to.deep.equal(['192.0.2.0']);
+      expect(members(world)).to.deep.equal(['2']);
+    });
+
+    it('the other one is served, whichever is looked at first', () => {
+      const { world, first } = two();
+      world.put({ ...first, ...tcp(81), ingress: [address('192.0.2.0')] });
+      expect(world.settle('y/2')).to.deep.equal(['192.0.2.0']);
+      expect(world.decide('y/2').verdict).to.deep.include({ status: 'True', reason: 'Allocated' });
+      expect(world.settle('x/1')).to.deep.equal(['192.0.2.1']);
+    });
+
+    it('another traffic policy leaves', () => {
+      const { world, second } = two();
+      const local = { ...second, isLocal: true, healthCheckNodePort: 30_000 };
+      expect(world.apply(local)).to.deep.equal(['192.0.2.1']);
+      expect(members(world)).to.deep.equal(['1']);
+    });
+
+    it('an address that was asked for by name is lost with a sentence that names no Service of another namespace', () => {
+      const world = new AllocatorWorld(LAB);
+      world.apply(service('x/1', { ...tcp(80), ...word('web') }));
+      const second = service('y/2', { ...tcp(81), ...word('web', '192.0.2.0') });
+      expect(world.apply(second)).to.deep.equal(['192.0.2.0']);
+      world.settle('x/1');
+      expect(world.apply({ ...second, ...tcp(80) })).to.deep.equal([]);
+      const { verdict } = world.decide('y/2');
+      expect(verdict).to.deep.include({ status: 'False', reason: 'ShareConflict' });
+      expect(verdict?.message).to.include('port 80/TCP in use by a Service of another namespace');
+      expect(members(world)).to.deep.equal(['1']);
+    });
+
+    it('a request that cannot be read does not keep it there', () => {
+      const { world, second } = two();
+      const bad = { ...word('web', 'nonsense'), ...tcp(80) };
+      expect(world.apply({ ...second, ...bad })).to.deep.equal([]);
+      expect(members(world)).to.deep.equal(['1']);
+    });
+
+    it('the later one leaves where nobody knows who has changed', () => {
+      const { world, first } = two();
+      const claim = world.claims.at(address('192.0.2.0'));
+      if (claim === undefined) throw new Error('no claim');
+      const { 'herald.dev/share-terms': terms, ...annotations } = claim.annotations;
+      expect(terms).to.match(/^x\/1=[0-9a-f]{8},y\/2=[0-9a-f]{8}$/);
+      world.claim({
+        metadata: { name: claim.name, uid: claim.uid, annotations },
+        spec: { pool: 'lab', services: claim.services },
+      });
+      world.put({ ...first, ...tcp(81), ingress: [address('192.0.2.0')] });
+      expect(world.settle('y/2')).to.deep.equal(['192.0.2.1']);
+      expect(world.settle('x/1')).to.deep.equal(['192.0.2.0']);
+    });
+
+    it("a port that nobody has is anybody's to take, and is remembered", () => {
+      const { world, first, second } = two();
+      expect(world.apply({ ...second, ...tcp(82) })).to.deep.equal(['192.0.2.0']);
+      expect(world.apply({ ...first, ...tcp(82) })).to.deep.equal(['192.0.2.1']);
+      expect(world.settle('y/2')).to.deep.equal(['192.0.2.0']);
+    });
+
+    it('a pool that no longer lets them share moves nobody, and says so', () => {
+      const { world } = two();
+      world.setPools({ ...LAB, shareAcross: [] });
+      expect(world.settle('y/2')).to.deep.equal(['192.0.2.0']);
+      expect(world.decide('y/2').verdict).to.include({ status: 'True', reason: 'ShareConflict' });
+    });
+
+    it('one that lists a shared address in its external IPs leaves it as well', () => {
+      const world = new AllocatorWorld({ ...LAB, allowExternalIps: true });
+      const external = { externalIps: ['192.0.2.5'] };
+      world.apply(plainService('x/1', { ...tcp(80), ...external }));
+      const second = plainService('x/2', { ...tcp(81), ...external });
+      world.apply(second);
+      world.settle('x/1');
+      const claim = () => world.claims.at(address('192.0.2.5'))?.services.map(({ name }) => name);
+      expect(claim()).to.deep.equal(['1', '2']);
+      world.apply({ ...second, ...tcp(80) });
+      expect(claim()).to.deep.equal(['1']);
+      expect(world.decide('x/2').warnings.join()).to.include('port 80/TCP in use by Service x/1');
+    });
   });
 
   it('waits while the first of its word is being written', () => {

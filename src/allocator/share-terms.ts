@@ -1,0 +1,44 @@
+/**
+ * What a Service had when it was let in beside others: its ports and traffic policy, as a hash in an annotation of the claim. It tells who has
+ * changed when the rules no longer hold, also to a controller that starts later. Pure.
+ */
+
+import { SHARE_TERMS_ANNOTATION } from '../model/names.ts';
+import { type Service, serviceKey } from '../model/service.ts';
+import { shortHash } from '../model/short-hash.ts';
+import type { ClaimRecord } from './claim-record.ts';
+
+/** of everything that decides whether two Services can share an address */
+export function termsOf({ ports, isLocal, selector }: Service): string {
+  const list = ports.map(({ protocol, port }) => `${port}/${protocol}`).toSorted();
+  const pods = Object.entries(selector).map(([name, value]) => `${name}=${value}`);
+  // where traffic is not local, which pods are behind another Service does not matter
+  return shortHash([isLocal, ...list, ...(isLocal ? pods.toSorted() : [])].join());
+}
+
+/** True when the Service is not as it was when it was let in; unknown counts as unchanged. */
+export function hasChanged(claim: ClaimRecord, service: Service): boolean {
+  const agreed = agreedTerms(claim).get(serviceKey(service));
+  return agreed !== undefined && agreed !== termsOf(service);
+}
+
+/** What the annotation shall say when exactly these Services share the claim; undefined: it is not needed. */
+export function wantedTerms(
+  claim: ClaimRecord,
+  keys: readonly string[],
+  service?: Service,
+): string | undefined {
+  if (keys.length < 2) return undefined;
+  const agreed = agreedTerms(claim);
+  if (service !== undefined) agreed.set(serviceKey(service), termsOf(service));
+  return keys.flatMap((key) => (agreed.has(key) ? `${key}=${agreed.get(key)}` : [])).join();
+}
+
+function agreedTerms({ annotations }: ClaimRecord): Map<string, string> {
+  const agreed = new Map<string, string>();
+  for (const entry of annotations[SHARE_TERMS_ANNOTATION]?.split(',') ?? []) {
+    const [key, terms] = entry.split('=');
+    if (key !== undefined && terms !== undefined) agreed.set(key, terms);
+  }
+  return agreed;
+}
