@@ -21,7 +21,7 @@ export interface AgentOptions {
   readonly probe: Probe;
   /** whom to ask about Services; absent: nobody */
   readonly kubeProxy?: KubeProxy;
-  /** text of a password file; throws what the file system says */
+  /** text of a password file, at once; throws what the file system says, EAGAIN where that is still to come */
   readonly readPassword: (path: string) => string;
   readonly store: ViewStore;
   readonly log: Log;

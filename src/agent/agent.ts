@@ -124,9 +124,13 @@ export class Agent {
         this.#refresh();
       });
     this.#saver.again(maxStaleMs / 10);
-    this.#timers.every('passwords', PASSWORD_POLL_MS, () => {
-      if (this.#passwords.refresh(this.#knowledge.peers)) this.#schedule();
-    });
+    this.#timers.every('passwords', PASSWORD_POLL_MS, () => this.refreshPasswords());
+  }
+
+  /** Looks at the password files; called too when one of them turns out to have another text. */
+  refreshPasswords(): void {
+    if (this.#hasEnded) return;
+    if (this.#passwords.refresh(this.#knowledge.peers)) this.#schedule();
   }
 
   /** A source has been read; from here on its documents are not stale. */

@@ -5,6 +5,7 @@
 
 import { type Address, addressEquals, formatAddress, parseAddress } from 'bgp-ts';
 import type { CheckTarget } from '../model/check-spec.ts';
+import { CA_FILE_IN_API } from '../model/convert-claim.ts';
 import type { Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import { ownPlace } from './service-address.ts';
@@ -20,6 +21,7 @@ export function forbiddenCheck(
   if (source !== 'api') return undefined;
   for (const { target } of object.checks) {
     const host = checkHost(target);
+    if (target.kind === 'http' && target.caFile !== undefined) return CA_FILE_IN_API;
     if (host !== undefined && isAllowed(host, object.address, view)) continue;
     const where = `${formatAddress(object.address)}, loopback or an address of the node`;
     return `a check asks ${host ?? target.kind}; a claim of the API may ask only ${where}`;

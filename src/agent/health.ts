@@ -28,9 +28,25 @@ export function wantedChecks(
     if (gates.assigned.state === 'closed' || gates.pooled.state === 'closed') continue;
     const { object } = subject.claim;
     if (object.checks.length === 0 || forbiddenCheck(subject.claim, view) !== undefined) continue;
-    for (const [index, spec] of object.checks.entries()) wanted.set(checkKey(object, index), spec);
+    const { source } = subject.claim;
+    for (const [index, spec] of object.checks.entries()) {
+      wanted.set(checkKey(object, index), source === 'api' ? discreet(spec) : spec);
+    }
   }
   return wanted;
+}
+
+/** one object per spec: the same spec is no change */
+const discreetSpecs = new WeakMap<CheckSpec, CheckSpec>();
+
+/** What a server on the node says of itself is not for everybody who may write a claim: the answer would stand in the node's status. */
+function discreet(spec: CheckSpec): CheckSpec {
+  if (spec.target.kind !== 'http') return spec;
+  const known = discreetSpecs.get(spec);
+  if (known !== undefined) return known;
+  const made: CheckSpec = { ...spec, target: { ...spec.target, isDiscreet: true } };
+  discreetSpecs.set(spec, made);
+  return made;
 }
 
 export function joinFinding(check: JoinCheck, verdicts: ReadonlyMap<string, Verdict>): Finding {

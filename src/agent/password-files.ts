@@ -50,7 +50,7 @@ export class PasswordFiles {
     } catch (error) {
       if (!(error instanceof Error)) throw error;
       const code = errorCode(error);
-      const fact = missing(peer, path, `cannot be read (${code ?? error.message})`);
+      const fact = missing(peer, path, unread(code, error.message));
       return isGone(code) ? fact : (this.#keys.get(path) ?? fact);
     }
     const read = readPasswordText(text);
@@ -58,6 +58,10 @@ export class PasswordFiles {
     const fact = missing(peer, path, read.problem);
     return text.trim() === '' ? (this.#keys.get(path) ?? fact) : fact;
   }
+}
+
+function unread(code: string | undefined, message: string): string {
+  return code === 'EAGAIN' ? 'has not been read yet' : `cannot be read (${code ?? message})`;
 }
 
 /** There is no such file, or, without a code of the system, it was looked at and is none. */

@@ -16,7 +16,7 @@ import {
   runBounded,
   type TargetOf,
 } from './probe-bounds.ts';
-import { describeFileError } from './probe-failure.ts';
+import { describeFileError, fileTrouble } from './probe-failure.ts';
 import type { Answer } from './verdict.ts';
 
 const KEEP_OUTPUT = 2048;
@@ -36,7 +36,7 @@ export function probeExec(target: TargetOf<'exec'>, ask: Ask): void {
 }
 
 function cannotStart(name: string, error: unknown): Answer {
-  return fail(`${name} cannot be started: ${describeFileError(error)}`);
+  return fail(`${name} cannot be started: ${describeFileError(fileTrouble(error))}`);
 }
 
 function run(

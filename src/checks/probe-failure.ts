@@ -30,8 +30,9 @@ export function describeSocketError(error: unknown): string {
   return `cannot be asked: ${code ?? (error instanceof Error ? error.message : String(error))}`;
 }
 
-export function describeFileError(error: unknown): string {
-  switch (errorCode(error)) {
+/** of an error of the system, or of what was found instead of a file */
+export function describeFileError({ code, sentence }: FileTrouble): string {
+  switch (code) {
     case 'ENOENT':
     case 'ENOTDIR':
       return 'no such file';
@@ -40,6 +41,16 @@ export function describeFileError(error: unknown): string {
     case 'EISDIR':
       return 'it is a directory';
     default:
-      return errorCode(error) ?? String(error);
+      return sentence;
   }
+}
+
+export function fileTrouble(error: unknown): FileTrouble {
+  const code = errorCode(error);
+  return { ...(code === undefined ? {} : { code }), sentence: code ?? String(error) };
+}
+
+interface FileTrouble {
+  readonly code?: string;
+  readonly sentence: string;
 }

@@ -6,10 +6,10 @@
  * closed on every way out.
  */
 
-import { readFile } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { errorCode } from '../error-code.ts';
+import { fileThreads } from './file-threads.ts';
 import {
   type Ask,
   type Attempt,
@@ -25,6 +25,8 @@ import type { Answer } from './verdict.ts';
 
 const MAX_BODY = 64 * 1024;
 const KEEP_BODY = 8 * 1024;
+const NOT_TRUSTED =
+  'shows a certificate that is not trusted here: is it the one of pinSHA256, and not expired?';
 
 export function probeHttp(target: TargetOf<'http'>, ask: Ask): void {
   runBounded(ask, (finish) => {
@@ -77,15 +79,16 @@ class HttpAttempt implements Attempt {
 
   #readAuthority(caFile: string): void {
     this.#awaited = `was not asked: the CA file ${caFile} could not be read`;
-    void readFile(caFile, 'utf8').then(
-      (ca) => {
-        const trust = readTrust(ca);
-        if (trust !== undefined) this.#openTls(trust);
-        else this.#fail(`cannot be trusted: the CA file ${caFile} holds no PEM certificate`);
-      },
-      (error: unknown) =>
-        this.#fail(`cannot be trusted: the CA file ${caFile}: ${describeFileError(error)}`),
-    );
+    void fileThreads.text(caFile).then((answer) => {
+      if (this.#isReleased) return;
+      if (answer.kind !== 'text') {
+        const reason = answer.kind === 'error' ? describeFileError(answer) : 'it was not read';
+        return this.#fail(`cannot be trusted: the CA file ${caFile}: ${reason}`);
+      }
+      const trust = readTrust(caFile, answer.text);
+      if (trust !== undefined) this.#openTls(trust);
+      else this.#fail(`cannot be trusted: the CA file ${caFile} holds no PEM certificate`);
+    });
   }
 
   #openPlain(): void {
@@ -104,6 +107,7 @@ class HttpAttempt implements Attempt {
     socket.once('secureConnect', () => {
       const reason = distrust(socket, this.#target, trust);
       if (reason === undefined) this.#ask(socket);
+      else if (this.#target.isDiscreet === true) this.#fail(NOT_TRUSTED);
       else this.#fail(reason);
     });
   }
@@ -147,7 +151,7 @@ class HttpAttempt implements Attempt {
       if (statusCode >= 200 && statusCode < 400) {
         return this.#finish(pass(`${this.#target.url} ${said}`));
       }
-      const detail = tellingLine(text);
+      const detail = this.#target.isDiscreet === true ? '' : tellingLine(text);
       this.#fail(detail === '' ? said : `${said}: ${detail}`);
     };
     response.setEncoding('utf8');

@@ -1,6 +1,6 @@
 /**
- * TLS of a check, and whether the server at its other end is the right one. Trust is by an authority (a file that is read at
- * every attempt, or what Node trusts by itself), by a pinned certificate, or by both. A pin alone asks for exactly that certificate
+ * TLS of a check, and whether the server at its other end is the right one. Trust is by an authority (a file that is looked at
+ * at every attempt, or what Node trusts by itself), by a pinned certificate, or by both. A pin alone asks for exactly that certificate
  * and for nothing else: neither its dates nor its names matter then.
  *
  * Node is told not to judge by itself, so that the sentence can say what was expected and what came; nothing is sent before we have.
@@ -8,21 +8,32 @@
 
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { connect, type TLSSocket } from 'node:tls';
+import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import type { TargetOf } from './probe-bounds.ts';
 
 /** absent: what Node trusts, or nothing where a pin decides alone */
 export interface Trust {
-  /** the text of the CA file */
-  readonly ca: string;
+  readonly context: SecureContext;
   /** the subject of its first certificate, for people */
   readonly authority: string;
 }
 
+/** by CA file: what it held last, since a bundle of authorities costs more to understand than all else of a check */
+const known = new Map<string, { readonly text: string; readonly trust: Trust | undefined }>();
+
 /** undefined when it holds no certificate that can be read */
-export function readTrust(ca: string): Trust | undefined {
+export function readTrust(caFile: string, text: string): Trust | undefined {
+  const before = known.get(caFile);
+  if (before?.text === text) return before.trust;
+  const trust = parseTrust(text);
+  known.set(caFile, { text, trust });
+  return trust;
+}
+
+function parseTrust(ca: string): Trust | undefined {
   try {
-    return { ca, authority: oneLine(new X509Certificate(ca).subject) };
+    const authority = oneLine(new X509Certificate(ca).subject);
+    return { context: createSecureContext({ ca }), authority };
   } catch {
     return undefined; // there is no other way to ask
   }
@@ -30,7 +41,6 @@ export function readTrust(ca: string): Trust | undefined {
 
 export function openTls(target: TargetOf<'http'>, url: URL, trust?: Trust): TLSSocket {
   const host = hostOf(url);
-  const ca = trust?.ca ?? (target.pin === undefined ? undefined : []);
   return connect({
     host,
     port: Number(url.port || 443),
@@ -38,8 +48,14 @@ export function openTls(target: TargetOf<'http'>, url: URL, trust?: Trust): TLSS
     servername: isIP(host) === 0 ? host : '',
     ALPNProtocols: ['http/1.1'],
     rejectUnauthorized: false,
-    ...(ca === undefined ? {} : { ca }),
+    ...trustOptions(target, trust),
   });
+}
+
+/** without an authority a pin decides alone, and then Node need not read its own list */
+function trustOptions({ pin }: TargetOf<'http'>, trust: Trust | undefined) {
+  if (trust !== undefined) return { secureContext: trust.context };
+  return pin === undefined ? {} : { ca: [] };
 }
 
 export function hostOf(url: URL): string {

@@ -4,7 +4,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+
 import { join, resolve } from 'node:path';
 import { nodeClock, nodeRandom, parseAddress, parseRouterId } from 'bgp-ts';
 import { Agent } from '../agent/agent.ts';
@@ -15,6 +15,8 @@ import { defaultRouterId } from '../agent/router-id.ts';
 import { SavedViewFile } from '../agent/saved-view-file.ts';
 import { namesWithoutArp } from '../agent/service-address.ts';
 import { createAskHttp } from '../checks/ask-http.ts';
+import { FileTexts } from '../checks/file-texts.ts';
+import { fileThreads } from '../checks/file-threads.ts';
 import { nodeProbe } from '../checks/probe.ts';
 import { parseLabels, SETTINGS, type SettingTexts } from '../config/agent-settings.ts';
 import { type DocumentSources, parseSources } from '../config/document-sources.ts';
@@ -79,7 +81,6 @@ Example
 /** not a setting: two agents with different settings are whom it is about */
 const LOCK_FOLDER = '/run/herald';
 const EXIT_FAILED = 1;
-const MAX_PASSWORD_FILE = 4096;
 /** of `--stop-grace`: what is left for the end itself */
 const STOP_MARGIN_SECONDS = 20;
 
@@ -259,7 +260,8 @@ function createAgent(
   const withoutArp = namesWithoutArp(listed(() => addresses.links()));
   const { sources, text } = sourcesOf(settings);
   const store = new SavedViewFile(join(settings.stateDir, 'view.json'), log);
-  return new Agent({
+  const passwords = new FileTexts(fileThreads, () => agent.refreshPasswords());
+  const agent = new Agent({
     clock: nodeClock,
     random: nodeRandom,
     speaker: telemetry?.timed(speaker) ?? speaker,
@@ -272,7 +274,7 @@ function createAgent(
     addresses,
     probe: nodeProbe,
     ...optional('kubeProxy', kubeProxyOf(settings)),
-    readPassword,
+    readPassword: (path) => passwords.read(path),
     store,
     log,
     node: {
@@ -296,6 +298,7 @@ function createAgent(
     pid: world.pid,
     warnings: (interfaces) => machineWarnings(interfaces, addresses),
   });
+  return agent;
 }
 
 /** Withdrawals, the Cease and the last write of the IPNode need time, too. The only node of a cluster waits for nobody. */
@@ -313,19 +316,6 @@ function kubeProxyOf(settings: SettingTexts): KubeProxy | undefined {
 
 function urlOf(text: string): string | undefined {
   return text === 'none' ? undefined : text;
-}
-
-/** Asked for without waiting: a pipe in its place would hold everything until somebody writes. */
-function readPassword(path: string): string {
-  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  try {
-    const stat = fstatSync(file);
-    if (!stat.isFile()) throw new Error('it is not a file');
-    if (stat.size > MAX_PASSWORD_FILE) throw new Error('it is too large to be one');
-    return readFileSync(file, 'utf8');
-  } finally {
-    closeSync(file);
-  }
 }
 
 function machineWarnings(

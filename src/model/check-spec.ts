@@ -21,6 +21,8 @@ export type CheckTarget =
       readonly caFile?: string;
       /** SHA-256 of the server's certificate (DER), 64 lower-case hex digits */
       readonly pin?: string;
+      /** what is said of a failure is the status and nothing that the server wrote: its asker may not be allowed to read that */
+      readonly isDiscreet?: true;
     }
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
   /** passes while the file exists */

@@ -11,6 +11,9 @@ import type { Placement } from './ip-pool.ts';
 import { optional } from './optional.ts';
 import { type Converted, converted, type DocumentSource } from './refusal.ts';
 
+/** said of a new document and of one that an older release took */
+export const CA_FILE_IN_API = 'caFile is legal in documents from files only';
+
 export function convertClaim(document: unknown, source: DocumentSource): Converted<IpClaim> {
   return converted(() => claimOf(new Fields(document), source));
 }
@@ -86,7 +89,7 @@ function checkOf(check: Fields, source: DocumentSource): CheckSpec {
 
 function targetOf(check: Fields, source: DocumentSource): CheckTarget {
   const http = check.optionalObject('http');
-  if (http !== undefined) return httpOf(http);
+  if (http !== undefined) return httpOf(http, source);
   const tcp = check.optionalObject('tcp');
   if (tcp !== undefined) return { kind: 'tcp', host: tcp.text('host'), port: tcp.number('port') };
   const file = check.optionalObject('file');
@@ -102,18 +105,23 @@ function targetOf(check: Fields, source: DocumentSource): CheckTarget {
   return { kind: 'exec', command: check.object('exec').texts('command') };
 }
 
-function httpOf(http: Fields): CheckTarget {
+function httpOf(http: Fields, source: DocumentSource): CheckTarget {
   const url = http.text('url');
   const parsed = URL.parse(url);
   if (parsed === null || parsed.username !== '' || parsed.password !== '') {
     const how = 'write one such as https://127.0.0.1:6443/readyz, with no user or password in it';
     throw http.refusal('url', `'${url}' is not a URL that can be asked for; ${how}`);
   }
+  const caFile = http.optionalText('caFile');
+  // from the API it would name a file of every node to whoever may write a claim
+  if (source === 'api' && caFile !== undefined) {
+    throw http.refusal('caFile', `${CA_FILE_IN_API}; use pinSHA256`);
+  }
   const pin = http.optionalText('pinSHA256')?.replaceAll(':', '').toLowerCase();
   return {
     kind: 'http',
     url,
-    ...optional('caFile', http.optionalText('caFile')),
+    ...optional('caFile', caFile),
     ...optional('pin', pin),
   };
 }

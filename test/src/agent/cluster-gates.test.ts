@@ -178,6 +178,10 @@ describe('claims of the API', () => {
     };
     const good = ['127.0.0.1:80', '[::1]', 'localhost', `${VIP}:8080`, '192.0.2.5'];
     for (const host of good) expect(asking(`http://${host}/`), host).to.equal('open');
+    const target = { kind: 'http', url: 'https://127.0.0.1/', caFile: '/dev/zero' } as const;
+    const kept = of(claim({ ...ANYCAST, checks: [check('', { target })] }));
+    const { sentence } = gateOf(clusterView({ documents: kept }), 'healthy');
+    expect(sentence, 'of a claim that an older release took').to.contain('caFile');
     const bad = ['192.0.2.6', 'example.com', '169.254.169.254', '[2001:db8::1]', '10.0.0.1:127'];
     for (const host of bad) expect(asking(`http://${host}/`), host).to.equal('closed');
   });

@@ -1,9 +1,15 @@
 import { expect } from 'chai';
 import { desired } from '../../../src/agent/desired.ts';
 import { GateHistory } from '../../../src/agent/gate-history.ts';
-import { checkKey, claimFinding, JOIN_KEY, joinFinding } from '../../../src/agent/health.ts';
+import {
+  checkKey,
+  claimFinding,
+  JOIN_KEY,
+  joinFinding,
+  wantedChecks,
+} from '../../../src/agent/health.ts';
 import { initialVerdict, stepVerdict, type Verdict } from '../../../src/checks/verdict.ts';
-import { check, claim, documents, peer, VIP, view } from './scenery.ts';
+import { check, claim, documents, peer, sourced, VIP, view } from './scenery.ts';
 
 const spec = check('/run/ok', { successes: 2, failures: 3 });
 const subject = claim({ checks: [spec] });
@@ -111,5 +117,22 @@ describe('GateHistory', () => {
     history.rememberAll([], 40);
     expect(history.sinceMs(VIP, 'healthy')).to.equal(undefined);
     expect(history.sinceMs(`${VIP} spine`, 'allowed')).to.equal(undefined);
+  });
+});
+
+describe('checks of the API', () => {
+  it('bring back the status alone; those of files all that helps', () => {
+    const asking = check('', { target: { kind: 'http', url: 'http://127.0.0.1:2381/' } });
+    const object = claim({ checks: [asking], labels: { 'herald.dev/anycast': '' } });
+    const targets = (['files', 'api'] as const).map((source) => {
+      const claims = [{ ...sourced(object), source }];
+      const seen = view({ documents: { ...documents(), claims } });
+      const wanted = wantedChecks('none', desired(seen), seen);
+      expect(wantedChecks('none', desired(seen), seen), 'no change').to.deep.equal(wanted);
+      return wanted.get(checkKey(object, 0))?.target;
+    });
+    const [ofFiles, ofApi] = targets;
+    expect(ofFiles).to.deep.equal(asking.target);
+    expect(ofApi).to.deep.equal({ ...asking.target, isDiscreet: true });
   });
 });

@@ -52,6 +52,16 @@ describe('probeHttp', () => {
     );
   });
 
+  it('brings nothing back but the status, where its asker may not read more', async () => {
+    const url = await servers.http((_, response) => {
+      response.writeHead(503).end('the password of etcd is opensesame');
+    });
+    expect(await probe({ kind: 'http', url, isDiscreet: true })).to.include({
+      kind: 'fail',
+      sentence: `${url} answered 503`,
+    });
+  });
+
   it('fails with the status and the first line of the body, made safe to print', async () => {
     const url = await servers.http((_, response) => {
       response.writeHead(503).end(`\n  \u001b[31mno etcd\u0007 here\nmore\n`);

@@ -10,6 +10,7 @@ import { startCapture } from '../../support/capture.ts';
 import { untilValue } from '../../support/poll.ts';
 import { type Running, run } from '../../support/process.ts';
 import { createAuthority } from '../support/certificates.ts';
+import { DeadFileSystem } from '../support/dead-file-system.ts';
 import { skipWithoutStandalone } from '../support/require-standalone.ts';
 import { AgentLab, claim, NODE_ADDRESS, peer, pool, SAME_SESSION_MS } from './agent-lab.ts';
 import { ScriptedCheck } from './scripted-check.ts';
@@ -213,5 +214,46 @@ describe('standalone: checks', function () {
     expect(updates).to.equal(0);
     check.answers('FFFW');
     await lab.announces([]);
+  });
+
+  it('files on a dead file system, a pipe and an endless device close their own checks and no other', async () => {
+    const alive = join(lab.node.folder, 'alive');
+    const pipe = join(lab.node.folder, 'pipe');
+    const late = join(lab.node.folder, 'late');
+    passing(true, alive);
+    passing(true, late);
+    await run('mkfifo', [pipe]);
+    const timing = { intervalSeconds: CHECK_SECONDS, timeoutSeconds: 1, successes: 1, failures: 2 };
+    const fileCheck = (path: string) => ({ checks: [{ file: { path }, ...timing }] });
+    const trusting = (caFile: string) => ({
+      checks: [{ http: { url: 'https://127.0.0.1:6443/readyz', caFile }, ...timing }],
+    });
+    const dead = new DeadFileSystem(join(lab.node.folder, 'dead'));
+    try {
+      lab.write({ 'a.yaml': [peer(), pool(), claim(VIP, fileCheck(alive))] });
+      lab.ready(true);
+      // what is mounted later would not be seen by a process in a namespace
+      lab.start();
+      await lab.announces([VIP]);
+      const bad = [
+        ...[1, 2, 3, 4, 5].map((index) => fileCheck(join(dead.folder, `${index}`))),
+        ...[pipe, '/dev/zero', join(dead.folder, 'ca.crt')].map(trusting),
+      ];
+      lab.write({
+        'b.yaml': bad.map((checks, index) => claim(`198.51.100.${20 + index}`, checks)),
+      });
+      await untilGate('198.51.100.24', 'healthy', /did not answer/);
+      await untilGate('198.51.100.25', 'healthy', /it is not a file/);
+      await untilGate('198.51.100.26', 'healthy', /it is not a file/);
+      await untilGate('198.51.100.27', 'healthy', /could not be read/);
+      // a check that is asked from now on, after all of these hang
+      lab.write({ 'c.yaml': [claim(OTHER, fileCheck(late))] });
+      await lab.announces([VIP, OTHER]);
+      passing(false, late);
+      await lab.announces([VIP]);
+    } finally {
+      await lab.agent.kill();
+      dead.end();
+    }
   });
 });

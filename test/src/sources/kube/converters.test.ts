@@ -325,6 +325,14 @@ describe('our own kinds from the API', () => {
       .that.includes('legal in documents from files only');
   });
 
+  it('name no file of the node: caFile is refused, and what may be used instead is said (A3)', () => {
+    const timing = { intervalSeconds: 1, timeoutSeconds: 1, successes: 1, failures: 1 };
+    const http = { url: 'https://127.0.0.1:6443/readyz', caFile: '/dev/zero' };
+    const spec = { checks: [{ http, ...timing, settleSeconds: 0 }] };
+    const converted = convertClaimObject({ metadata: { ...metadata(), name: '192.0.2.7' }, spec });
+    expect(converted).to.have.property('sentence').that.includes('use pinSHA256');
+  });
+
   it('of an older schema are refusals, not errors', () => {
     const odd = object({ spec: { addresses: 'all of them' } });
     for (const convert of [convertClaimObject, convertPoolObject, convertPeerObject]) {

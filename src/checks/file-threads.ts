@@ -1,0 +1,205 @@
+/**
+ * Questions to file systems, on threads of their own. A dead network file system keeps whoever asks it in the kernel for as long as it
+ * likes. On Node's four threads, which all of the program shares, four such paths would stop every other file and name look-up; on the main
+ * thread one would stop the sessions. Here a question that hangs costs its own thread, and the next one gets another, up to a bound.
+ *
+ * What is read was named by others: a pipe, a device or a directory is refused without waiting, and so is more than 1 MB. A path is never
+ * asked twice at a time, and a file that has not changed (device, inode, size, times) is not read again.
+ *
+ * A thread is started with the first question; most agents have none.
+ */
+
+import { Worker } from 'node:worker_threads';
+
+export type FileAnswer =
+  | { readonly kind: 'there' }
+  | { readonly kind: 'text'; readonly text: string }
+  /** `code` of the system, or none where the file was looked at and is not fit */
+  | { readonly kind: 'error'; readonly code?: string; readonly sentence: string };
+
+type Reply =
+  | { readonly kind: 'there' }
+  | { readonly kind: 'same' }
+  | { readonly kind: 'text'; readonly text: string; readonly mark: string }
+  | { readonly kind: 'error'; readonly code?: string; readonly sentence: string };
+
+interface Question {
+  readonly key: string;
+  readonly path: string;
+  readonly wants: 'presence' | 'text';
+  readonly settle: (reply: Reply) => void;
+}
+
+interface Thread {
+  readonly worker: Worker;
+  question: Question | undefined;
+  sinceMs: number;
+}
+
+const MAX_FILE_BYTES = 1024 * 1024;
+/** hanging paths beyond so many hold up the others */
+export const MAX_THREADS = 8;
+/** so long a thread may be busy before the next question gets another one */
+const PATIENCE_MS = 100;
+
+/** It is started from this text, so that the bundle needs no file for it. */
+const THREAD = `
+'use strict';
+const { parentPort } = require('node:worker_threads');
+const fs = require('node:fs');
+const { O_RDONLY, O_NONBLOCK, O_NOCTTY } = fs.constants;
+const unfit = (sentence) => ({ kind: 'error', sentence });
+function read({ path, mark, most }) {
+  const file = fs.openSync(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  try {
+    const stat = fs.fstatSync(file, { bigint: true });
+    if (!stat.isFile()) return unfit('it is not a file');
+    const now = [stat.dev, stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(' ');
+    if (now === mark) return { kind: 'same' };
+    const bytes = Buffer.alloc(Number(stat.size < BigInt(most) ? stat.size : BigInt(most)) + 1);
+    let length = 0;
+    for (;;) {
+      const got = fs.readSync(file, bytes, length, bytes.length - length, null);
+      length += got;
+      if (got === 0 || length === bytes.length) break;
+    }
+    if (length > most) return unfit('it is larger than 1 MB');
+    return { kind: 'text', text: bytes.toString('utf8', 0, length), mark: now };
+  } finally {
+    fs.closeSync(file);
+  }
+}
+parentPort.on('message', (question) => {
+  let reply;
+  try {
+    if (question.wants === 'text') reply = read(question);
+    else reply = (fs.statSync(question.path), { kind: 'there' });
+  } catch (error) {
+    reply = { kind: 'error', code: error.code, sentence: String(error.code ?? error.message) };
+  }
+  parentPort.postMessage(reply);
+});
+`;
+
+export class FileThreads {
+  readonly #threads = new Set<Thread>();
+  readonly #underWay = new Map<string, Promise<FileAnswer>>();
+  readonly #texts = new Map<string, { readonly text: string; readonly mark: string }>();
+  #waiting: Question[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  /** Is there something at this path? */
+  presence(path: string): Promise<FileAnswer> {
+    return this.#ask(path, 'presence');
+  }
+
+  /** The text of a regular file of at most 1 MB. */
+  text(path: string): Promise<FileAnswer> {
+    return this.#ask(path, 'text');
+  }
+
+  /** Ends the threads; what is out is never answered. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#waiting = [];
+    const threads = [...this.#threads];
+    this.#threads.clear();
+    await Promise.all(threads.map(({ worker }) => worker.terminate()));
+  }
+
+  #ask(path: string, wants: Question['wants']): Promise<FileAnswer> {
+    const key = `${wants} ${path}`;
+    const earlier = this.#underWay.get(key);
+    if (earlier !== undefined) return earlier;
+    const answer = new Promise<Reply>((settle) => {
+      this.#waiting.push({ key, path, wants, settle });
+      this.#dispatch();
+    }).then((reply) => {
+      this.#underWay.delete(key);
+      return this.#answerOf(path, reply);
+    });
+    this.#underWay.set(key, answer);
+    return answer;
+  }
+
+  #answerOf(path: string, reply: Reply): FileAnswer {
+    if (reply.kind === 'text') this.#texts.set(path, reply);
+    else if (reply.kind === 'error') this.#texts.delete(path);
+    if (reply.kind !== 'same') return reply;
+    return { kind: 'text', text: this.#texts.get(path)?.text ?? '' };
+  }
+
+  #dispatch(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    while (this.#waiting.length > 0) {
+      const thread = this.#free();
+      if (thread === undefined) return;
+      const question = this.#waiting.shift();
+      if (question === undefined) return;
+      thread.question = question;
+      thread.sinceMs = performance.now();
+      const { path, wants } = question;
+      const mark = this.#texts.get(path)?.mark;
+      thread.worker.postMessage({ path, wants, mark, most: MAX_FILE_BYTES });
+    }
+  }
+
+  /** undefined: there is none now, and it will be looked at again */
+  #free(): Thread | undefined {
+    const threads = [...this.#threads];
+    const idle = threads.find(({ question }) => question === undefined);
+    if (idle !== undefined) return idle;
+    if (threads.length >= MAX_THREADS) return undefined;
+    const nowMs = performance.now();
+    const quickMs = threads.map(({ sinceMs }) => sinceMs + PATIENCE_MS - nowMs);
+    const waitMs = Math.max(0, ...quickMs);
+    if (waitMs === 0) return this.#start();
+    this.#timer = setTimeout(() => this.#dispatch(), waitMs);
+    this.#timer.unref();
+    return undefined;
+  }
+
+  #start(): Thread {
+    const worker = new Worker(THREAD, {
+      eval: true,
+      env: {},
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4, stackSizeMb: 1 },
+    });
+    const thread: Thread = { worker, question: undefined, sinceMs: 0 };
+    this.#threads.add(thread);
+    // whoever waits for an answer has a timer of its own; a file system that hangs keeps no process alive
+    worker.unref();
+    worker.on('message', (reply: Reply) => this.#answered(thread, reply));
+    worker.on('error', (error) => {
+      this.#ended(thread, { kind: 'error', sentence: `its thread failed (${String(error)})` });
+    });
+    worker.on('exit', () => {
+      this.#ended(thread, { kind: 'error', sentence: 'its thread ended' });
+    });
+    return thread;
+  }
+
+  #answered(thread: Thread, reply: Reply): void {
+    const { question } = thread;
+    thread.question = undefined;
+    question?.settle(reply);
+    this.#dispatch();
+    const idle = [...this.#threads].filter((each) => each.question === undefined);
+    // one is kept for the next question
+    for (const { worker } of idle.slice(1)) void worker.terminate();
+    for (const each of idle.slice(1)) this.#threads.delete(each);
+  }
+
+  #ended(thread: Thread, reply: Reply): void {
+    if (!this.#threads.delete(thread)) return;
+    const { question } = thread;
+    thread.question = undefined;
+    question?.settle(reply);
+    this.#dispatch();
+  }
+}
+
+/** The threads of this process. */
+export const fileThreads = new FileThreads();
