@@ -18,7 +18,7 @@ import type { AgentOptions } from './agent-options.ts';
 import { type Announced, AnnouncedState } from './announced.ts';
 import { Binder } from './binder.ts';
 import { isUndecided } from './claim-gates.ts';
-import { isAnnounced, isWantedAgain, liveDepartures } from './departures.ts';
+import { isAnnounced, liveDepartures } from './departures.ts';
 import { type DesiredState, desired } from './desired.ts';
 import { faultKey, logDocuments } from './document-log.ts';
 import { drain, undrain } from './drain-orders.ts';
@@ -345,7 +345,7 @@ export class Agent {
     const knowledge = this.#knowledge;
     if (knowledge.documents === undefined) return;
     const before = this.#view();
-    knowledge.departures = liveDepartures(before, (name) => isWantedAgain(before, name));
+    knowledge.departures = liveDepartures(before);
     let view: View = { ...before, departures: knowledge.departures };
     let next = desired(view);
     // addresses first: a route never points to a machine that would not answer

@@ -103,7 +103,7 @@ function isSame<T>(a: readonly Sourced<T>[], b: readonly Sourced<T>[]): boolean 
 /** Departures whose wait is over, whose claim is wanted here again, or was withdrawn meanwhile, are dropped. */
 export function liveDepartures(
   view: View,
-  isWantedAgain: (name: string) => boolean,
+  again: ReadonlySet<string> = wantedAgain(view),
 ): ReadonlyMap<string, Departure> {
   if (view.departures.size === 0) return view.departures;
   const withdrawn = new Set(
@@ -113,7 +113,7 @@ export function liveDepartures(
     ([name, { sinceMs, pool }]) =>
       view.nowMs < sinceMs + drainWaitMs(pool, undefined) &&
       !withdrawn.has(name) &&
-      !isWantedAgain(name),
+      !again.has(name),
   );
   return live.length === view.departures.size ? view.departures : new Map(live);
 }
@@ -140,12 +140,24 @@ function departureReason(successor: ClaimDecision | undefined): string {
   return successor.peers.find(({ allowed }) => allowed.state === 'closed')?.allowed.sentence ?? '';
 }
 
-/** The documents ask for this claim here again, whatever the facts say. */
-export function isWantedAgain(view: View, name: string): boolean {
-  const claims = view.documents.claims.filter(({ object }) => object.name === name);
-  if (claims.length === 0) return false;
+/** Names of departing claims that the documents ask for here again, whatever the facts say. One decision on all of them. */
+export function wantedAgain(view: View): ReadonlySet<string> {
+  if (view.departures.size === 0) return NONE;
+  const claims = view.documents.claims.filter(({ object }) => view.departures.has(object.name));
+  if (claims.length === 0) return NONE;
   const documents = { ...view.documents, claims };
-  return desired({ ...view, documents, departures: new Map() }).claims.some(
-    (decision) => !isTakenAway(decision),
-  );
+  const decided = desired({ ...view, documents, departures: new Map() });
+  return new Set(decided.claims.filter(isAskedFor).map(nameOf));
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** whether there is room for it beside the others is another question */
+function isAskedFor(decision: ClaimDecision): boolean {
+  const { gates, peers } = decision;
+  return !isTakenAway({
+    ...decision,
+    gates,
+    peers: peers.filter(({ allowed }) => allowed.isLimit !== true),
+  });
 }

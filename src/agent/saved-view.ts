@@ -7,7 +7,7 @@
  * as no saved View at all.
  */
 
-import type { DocumentFault, Documents, Sourced } from '../model/documents.ts';
+import type { Documents, Sourced } from '../model/documents.ts';
 import { optional } from '../model/optional.ts';
 import type { DocumentSource } from '../model/refusal.ts';
 import type { SavedCluster } from './cluster-memory.ts';
@@ -99,7 +99,11 @@ export function whileStopping({ claims }: Documents, before: Carried): Documents
  * needed now is not carried any further: once the source has shown an object, its word counts.
  */
 export function carriedOver(documents: Documents, carried: Carried): Carried {
-  const { faults } = documents;
+  const named = new Set(documents.faults.flatMap(({ subject }) => subject ?? []));
+  const files = documents.faults.flatMap(({ subject, file }) =>
+    subject === undefined ? file : [],
+  );
+  const unread = unreadFiles(files);
   const lost = <T extends { readonly name: string }>(
     kind: string,
     now: readonly Sourced<T>[],
@@ -107,7 +111,8 @@ export function carriedOver(documents: Documents, carried: Carried): Carried {
   ): readonly Sourced<T>[] => {
     const names = new Set(now.map(({ object }) => object.name));
     return before.filter(
-      (one) => !names.has(one.object.name) && faults.some((fault) => standsFor(fault, kind, one)),
+      ({ object, origin }) =>
+        !names.has(object.name) && (named.has(`${kind}/${object.name}`) || unread(origin)),
     );
   };
   return {
@@ -130,13 +135,18 @@ function joined<T>(now: readonly T[], carried: readonly T[]): readonly T[] {
   return carried.length === 0 ? now : [...now, ...carried];
 }
 
-function standsFor(
-  { file, subject }: DocumentFault,
-  kind: string,
-  { object, origin }: Sourced<{ readonly name: string }>,
-): boolean {
-  if (subject !== undefined) return subject === `${kind}/${object.name}`;
-  // faults name the whole path, origins the file within the source
-  const [name = ''] = origin.split(':');
-  return file === name || file.endsWith(`/${name}`);
+/** Whether an origin is in one of these files: faults name the whole path, origins the file within the source. */
+function unreadFiles(files: readonly string[]): (origin: string) => boolean {
+  const whole = new Set(files);
+  const ends = new Set(files.flatMap(endsOf));
+  return (origin) => {
+    const [name = ''] = origin.split(':');
+    return whole.has(name) || ends.has(name);
+  };
+}
+
+/** what may stand behind a slash: `b/c` and `c` of `/a/b/c` down to its last part */
+function endsOf(path: string): readonly string[] {
+  const parts = path.split('/');
+  return parts.slice(1).map((_, index) => parts.slice(index + 1).join('/'));
 }

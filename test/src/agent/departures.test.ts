@@ -11,6 +11,7 @@ import {
   documents,
   EXCLUSIVE,
   NODE,
+  peer,
   pool,
   sourced,
   VIP,
@@ -91,7 +92,27 @@ describe('departures', () => {
     expect(announced(desired(after))).to.deep.equal([`tor ~${VIP}`]);
     const to = fromApi({ ...withdrawn, labels: { [ANYCAST_LABEL]: '' } });
     const then = { ...after, documents: to };
-    expect(liveDepartures(then, () => false).size).to.equal(0);
+    expect(liveDepartures(then).size).to.equal(0);
+  });
+
+  it('one decision for all that leave, however many, whether the documents ask for them again', () => {
+    const claims = Array.from({ length: 50 }, (_, n) => claim({ at: `198.51.100.${n + 1}` }));
+    const from = view({ documents: documents({ claims }) });
+    const narrowed = documents({ claims, pools: [pool({ addresses: ['203.0.113.0/24'] })] });
+    const after = changed(from, narrowed);
+    expect(after.departures.size).to.equal(50);
+    let decisions = 0;
+    const counted = Object.defineProperty({ ...narrowed }, 'peers', {
+      enumerable: true,
+      get: () => {
+        decisions += 1;
+        return narrowed.peers;
+      },
+    });
+    expect(liveDepartures({ ...after, documents: counted }).size).to.equal(50);
+    expect(decisions, 'looks at all peers').to.be.at.most(3);
+    const back = { ...after, documents: documents({ claims, peers: [peer({ maxRoutes: 10 })] }) };
+    expect(liveDepartures(back).size, 'those that are asked for again').to.equal(0);
   });
 
   it('waits as long as the pool said that the claim left', () => {

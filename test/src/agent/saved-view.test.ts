@@ -79,4 +79,22 @@ describe('documents carried over a restart', () => {
     const shown = carriedOver({ ...none, claims, faults: [] }, once);
     expect(carriedOver(bad, shown)).to.deep.equal(none);
   });
+
+  it('looks at each fault and each object a few times, however many there are', () => {
+    const many = Array.from({ length: 300 }, (_, n) =>
+      claim({ at: `198.51.${n >> 8}.${n & 255}` }),
+    );
+    let looks = 0;
+    const faults = many.map(({ name }) =>
+      Object.defineProperty(fault('x'), 'subject', {
+        get: () => {
+          looks += 1;
+          return `IPClaim/${name}`;
+        },
+      }),
+    );
+    const before = { ...none, claims: many.map((one) => sourced(one)) };
+    expect(carriedOver({ ...none, faults }, before).claims).to.have.length(300);
+    expect(looks).to.be.at.most(4 * 300);
+  });
 });
