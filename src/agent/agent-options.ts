@@ -7,6 +7,7 @@ import type { AddressTable } from '../linux/address-table.ts';
 import type { Log } from '../log/log.ts';
 import type { Labels } from '../model/labels.ts';
 import type { DocumentSource } from '../model/refusal.ts';
+import type { AnnouncerSource } from './announcer.ts';
 import type { ClusterContext } from './cluster-memory.ts';
 import type { JoinCheck } from './health.ts';
 import type { SavedView } from './saved-view.ts';
@@ -34,6 +35,8 @@ export interface AgentOptions {
   readonly maxStaleMs: number;
   /** how long a stop may wait for exclusive claims of the API to be announced elsewhere; absent: as long as their pool says */
   readonly stopMoveMs?: number;
+  /** simple mode with one replica that may start on another node */
+  readonly announcer?: AnnouncerSource;
   /** from a planned restart, over which routers have kept the routes */
   readonly isBack?: boolean;
   /** what the documents come from, for people */

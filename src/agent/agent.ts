@@ -81,6 +81,7 @@ export class Agent {
       saved,
       source: options.source,
       maxStaleMs: options.maxStaleMs,
+      announcer: () => options.announcer?.current,
       sources: options.sources ?? ['files'],
       cluster: { ignoresExcludeLabel: false, ...options.cluster, nodeName: node.name },
     });
@@ -111,6 +112,7 @@ export class Agent {
     this.#knowledge.own = this.#binder.ownAddresses();
     speaker.subscribe((event) => this.#onSpeaker(event));
     addresses.subscribe(() => this.#onKernel());
+    this.#options.announcer?.subscribe(() => this.#schedule());
     this.#knowledge.restore(this.#now());
     const { stale, staleApi } = this.#view();
     const oldest = stale ?? staleApi;

@@ -56,7 +56,8 @@ export class DecisionMemo {
     const drains = [nodeDrain, stopDrain, claimDrains, cluster?.drains];
     const ages = [view.stale, view.staleApi];
     const { pools, formerPools } = documents;
-    const facts = [pools, formerPools, node, ...own, ...drains, ...ages, isFenced];
+    const ours = [isFenced, view.announcer];
+    const facts = [pools, formerPools, node, ...own, ...drains, ...ages, ...ours];
     const made = { plans, joined, facts };
     const known = this.#context;
     if (known !== undefined && isSameContext(known, made)) return known;

@@ -19,6 +19,7 @@ import type { Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { Advertisement } from '../model/ip-pool.ts';
 import { selects } from '../model/labels.ts';
+import { optional } from '../model/optional.ts';
 import {
   asksItself,
   type ClaimGates,
@@ -98,6 +99,7 @@ export function desired(view: View): DesiredState {
     formerPools: formerPools.map(({ object }) => object),
     node: view.node,
     ...fence(view),
+    ...optional('announcer', view.announcer),
   };
   const bindings = new Map<string, BindingWish>();
   const claims: ClaimDecision[] = [];
@@ -247,7 +249,7 @@ function decidePeer(outlet: Outlet, { subject, gates, view }: Decided): PeerOutc
     return { peer: { peer, allowed }, step: KEPT_PLACE };
   }
   const isDraining = own.some(({ state }) => state === 'draining');
-  const { placement, level = 0 } = subject;
+  const { placement, stepsDown = 0, level = stepsDown } = subject;
   const attributes = attributeTable.attributes(advertisement, { placement, level, isDraining });
   const route = { prefix: hostPrefix(subject.claim.object.address), attributes };
   return {

@@ -12,6 +12,7 @@ import { type Documents, NO_DOCUMENTS, type Sourced } from '../model/documents.t
 import type { IpClaim } from '../model/ip-claim.ts';
 import { optional } from '../model/optional.ts';
 import type { DocumentSource } from '../model/refusal.ts';
+import type { Announcer } from './announcer.ts';
 import {
   type ClusterContext,
   type ClusterMemory,
@@ -47,6 +48,8 @@ export interface KnowledgeOptions {
   /** what the documents come from, for people */
   readonly source: string;
   readonly maxStaleMs: number;
+  /** in simple mode, as it is now */
+  readonly announcer?: () => Announcer | undefined;
   readonly sources: readonly DocumentSource[];
   /** of the cluster that is a source */
   readonly cluster: ClusterContext;
@@ -230,6 +233,7 @@ export class Knowledge {
       ...optional('staleApi', this.#heard.stale('api')),
       ...optional('cluster', this.#clusterView()),
       ...optional('fencedSinceMs', this.fencedSinceMs),
+      ...optional('announcer', this.#options.announcer?.()),
       ...optional('serviceFacts', this.serviceFacts),
     };
   }

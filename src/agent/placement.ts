@@ -10,16 +10,20 @@ import type { IpClaim } from '../model/ip-claim.ts';
 import { DEFAULT_PLACEMENT, type IpPool, type Placement } from '../model/ip-pool.ts';
 import { selects } from '../model/labels.ts';
 import { ANYCAST_LABEL, levelOf, type PreferenceLevel } from '../model/names.ts';
+import { optional } from '../model/optional.ts';
+import type { Announcer } from './announcer.ts';
 import type { Gate } from './gate.ts';
 import type { View } from './view.ts';
 
 /** What placement needs of a View. */
-export type PlacementView = Pick<View, 'node' | 'fencedSinceMs'>;
+export type PlacementView = Pick<View, 'node' | 'fencedSinceMs' | 'announcer'>;
 
 export interface Standing {
   readonly placement: Placement;
   /** of an exclusive claim; undefined: it has no place on this node */
   readonly level?: PreferenceLevel;
+  /** of an anycast claim in simple mode, where another process may be preferred */
+  readonly stepsDown?: 1 | 2;
 }
 
 export function standingOf(
@@ -38,7 +42,10 @@ export function standingOf(
   if (level !== undefined) {
     return { placement: inMode(placement, 'exclusive'), level: fenced(level, view) };
   }
-  return { placement: inMode(placement, ANYCAST_LABEL in labels ? 'anycast' : 'exclusive') };
+  if (!(ANYCAST_LABEL in labels)) return { placement: inMode(placement, 'exclusive') };
+  const { announcer } = view;
+  const steps = announcer?.kind === 'stepped-down' ? { stepsDown: announcer.steps } : {};
+  return { placement: inMode(placement, 'anycast'), ...steps };
 }
 
 /** the same object where it is so already: attributes are shared by it */
@@ -75,7 +82,7 @@ const PLACED_HERE: Readonly<Record<PreferenceLevel, Gate>> = {
 export function placedGate(
   { object, source }: Sourced<IpClaim>,
   { placement, level }: Standing,
-  { node }: PlacementView,
+  { node, announcer }: PlacementView,
 ): Gate {
   if (object.withdrawn !== undefined) {
     const remedy = 'remove spec.withdrawn from the claim';
@@ -87,13 +94,35 @@ export function placedGate(
     const remedy = "change the placement's nodeSelector, or the node's labels (--node-labels)";
     return closed(`the placement's nodeSelector does not select node ${node.name}`, remedy);
   }
-  if (placement.mode === 'anycast') return ANYCAST;
+  if (placement.mode === 'anycast') {
+    return source === 'api' && announcer !== undefined ? announcerGate(announcer) : ANYCAST;
+  }
   if (level !== undefined) return PLACED_HERE[level];
   const sentence =
     object.node === undefined
       ? 'exclusive, and placed on no node yet'
       : `exclusive, and placed on node ${object.node}`;
   return closed(sentence, `to move it here, set spec.node to ${node.name}`);
+}
+
+const HOLDING: Gate = {
+  name: 'assigned',
+  state: 'open',
+  sentence: 'this process holds the Lease of the controller (simple mode)',
+};
+
+function announcerGate(announcer: Announcer): Gate {
+  switch (announcer.kind) {
+    case 'holding':
+      return HOLDING;
+    case 'stepped-down':
+      return { name: 'assigned', state: 'open', sentence: announcer.sentence };
+    case 'waiting': {
+      const { sentence, remedy, isUnknown } = announcer.finding;
+      const more = { ...optional('remedy', remedy), ...optional('isUnknown', isUnknown) };
+      return { name: 'assigned', state: 'closed', sentence, ...more };
+    }
+  }
 }
 
 function closed(sentence: string, remedy: string): Gate {

@@ -13,10 +13,15 @@ const HOLDER_LOCAL_PREF = 200;
 /** how much less each level of preference is worth inside the AS */
 const LOCAL_PREF_STEP = 50;
 
+/** of an anycast route whose pool names no other */
+const DEFAULT_LOCAL_PREF = 100;
+/** each step down takes a quarter of an anycast route's LOCAL_PREF */
+const ANYCAST_STEPS = 4;
+
 /** What is said of one route beside its advertisement. */
 export interface RouteStanding {
   readonly placement: Placement;
-  /** of an exclusive claim; of any other 0 */
+  /** of an exclusive claim; of an anycast claim 0, but in simple mode the steps down */
   readonly level: PreferenceLevel;
   readonly isDraining: boolean;
 }
@@ -65,12 +70,15 @@ function localPrefOf(
   { localPref }: Advertisement,
   { placement, level }: RouteStanding,
 ): number | undefined {
-  if (placement.mode !== 'exclusive') return localPref;
+  if (placement.mode !== 'exclusive') {
+    const own = localPref ?? DEFAULT_LOCAL_PREF;
+    return level === 0 ? localPref : Math.floor((own * (ANYCAST_STEPS - level)) / ANYCAST_STEPS);
+  }
   return Math.max(0, (localPref ?? HOLDER_LOCAL_PREF) - level * LOCAL_PREF_STEP);
 }
 
 /** Across ASes a holder that drains steps down too, so that two holders of a moving claim are never equal at a router that ignores the community. */
 function prependOf({ placement, level, isDraining }: RouteStanding): number {
-  if (placement.mode !== 'exclusive') return 0;
+  if (placement.mode !== 'exclusive') return level * placement.prependStep;
   return (level + (isDraining ? 1 : 0)) * placement.prependStep;
 }

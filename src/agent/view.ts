@@ -10,6 +10,7 @@ import type { Documents, Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpPool } from '../model/ip-pool.ts';
 import type { Labels } from '../model/labels.ts';
+import type { Announcer } from './announcer.ts';
 
 export interface View {
   readonly nowMs: number;
@@ -43,6 +44,8 @@ export interface View {
   readonly serviceFacts?: ServiceFacts;
   /** the Lease of this node was last renewed too long ago: exclusive claims of the API step down one level */
   readonly fencedSinceMs?: number;
+  /** where one process of several announces (simple mode): whether this one does, and how */
+  readonly announcer?: Announcer;
 }
 
 /** What kube-proxy on this node has said. */

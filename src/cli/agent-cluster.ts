@@ -11,15 +11,16 @@ import type { OwnPod } from '../agent/kube-report/restart-evidence.ts';
 import type { StopKind } from '../agent/kube-report/restart-proof.ts';
 import type { SettingTexts } from '../config/agent-settings.ts';
 import type { Log } from '../log/log.ts';
-import { optional } from '../model/optional.ts';
 import { AgentSource } from '../sources/kube/agent-source.ts';
 import { type ClosableKubeApi, createKubeApi } from '../sources/kube/api-client.ts';
 import type { KubeAccess } from '../sources/kube/kube-access.ts';
 import { pause } from '../sources/kube/pause.ts';
 import { MeteredApi } from '../telemetry/metered-api.ts';
 import type { TelemetryHost } from '../telemetry/metrics-base.ts';
+import type { AgentAnnouncer } from './agent-announcer.ts';
 import { accessOf } from './api-access.ts';
 import { UsageError, type World } from './command.ts';
+import { OwnController } from './own-controller.ts';
 
 export interface ClusterParts {
   readonly settings: SettingTexts;
@@ -29,6 +30,8 @@ export interface ClusterParts {
   readonly agent: Agent;
   /** of this machine, the same after a restart */
   readonly instance: string;
+  /** simple mode with one replica that may start elsewhere */
+  readonly announcer?: AgentAnnouncer;
   /** counts what is asked of the API, and tells what a controller in here has to tell */
   readonly host?: TelemetryHost;
 }
@@ -58,15 +61,21 @@ export async function linkCluster(parts: ClusterParts, access: KubeAccess): Prom
   const whose = { agent, node: nodeName, instance, ignoresExcludeLabel, leaseSeconds };
   const report = startKubeReport({ ...shared, ...whose });
   source.start();
-  const controller =
-    settings.withController === 'true' ? await startOwnController(parts, api) : undefined;
+  const controller = settings.withController === 'true' ? new OwnController(parts, api) : undefined;
+  await controller?.start();
   return {
     api,
     report,
-    howToStop: () => howToStop({ ...shared, agent, ...podOf(settings) }),
+    howToStop: async () => {
+      const [how] = await Promise.all([
+        howToStop({ ...shared, agent, ...podOf(settings) }),
+        controller?.leave(),
+      ]);
+      return how;
+    },
     stopListening: () => source.stop(),
     close: async (how) => {
-      await Promise.all([report.stop(how), controller?.stop()]);
+      await Promise.all([report.stop(how), controller?.stop(how)]);
       api.close();
     },
   };
@@ -74,28 +83,6 @@ export async function linkCluster(parts: ClusterParts, access: KubeAccess): Prom
 
 function podOf({ podName }: SettingTexts): { readonly pod?: OwnPod } {
   return podName === '' ? {} : { pod: { name: podName } };
-}
-
-/** Simple mode: one process for a cluster of one node. */
-async function startOwnController(
-  { settings, nodeName, log, world, host }: ClusterParts,
-  api: ClosableKubeApi,
-): Promise<{ stop(): Promise<void> }> {
-  const { defaultControllerSettings, startController } = await import('./controller.ts');
-  return await startController({
-    api,
-    settings: {
-      ...defaultControllerSettings(world),
-      maxStale: settings.maxStale,
-      defaultClass: settings.defaultClass,
-      // it is the agent that is asked
-      metricsAddress: 'off',
-    },
-    ...optional('host', host),
-    identity: `${nodeName}_${world.pid}`,
-    log,
-    version: world.version,
-  });
 }
 
 const ACCESS_RETRY_MS = 2000;

@@ -44,6 +44,11 @@ export function readUserSettings(args: readonly string[], { env }: World): UserS
         '--default-class is for the controller: give it to herald controller, or give --with-controller too',
       );
     }
+    if (settings.singleAnnouncer === 'true' && settings.withController !== 'true') {
+      throw new SettingError(
+        "--single-announcer goes by the controller's Lease: give --with-controller too",
+      );
+    }
     return { settings, joinCheck: joinCheckOf(settings) };
   } catch (error) {
     if (error instanceof SettingError) throw new UsageError(error.message);

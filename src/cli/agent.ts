@@ -32,6 +32,7 @@ import { optional } from '../model/optional.ts';
 import { FilesSource } from '../sources/files/files-source.ts';
 import type { KubeAccess } from '../sources/kube/kube-access.ts';
 import { parseListenAddress } from '../telemetry/listen-address.ts';
+import type { AgentAnnouncer } from './agent-announcer.ts';
 import type { ClusterLink } from './agent-cluster.ts';
 import { createAgentSpeaker, listed } from './agent-speaker.ts';
 import type { AgentTelemetry } from './agent-telemetry.ts';
@@ -121,7 +122,8 @@ async function runAgent(running: Running): Promise<number> {
   const kernel = new RtnetlinkAddressTable({ ownedFile: join(settings.stateDir, 'addresses') });
   const addresses = new LockedAddressTable(kernel, () => takeAddressLock(LOCK_FOLDER, world.pid));
   const telemetry = await prepareTelemetry(running);
-  const agent = createAgent(running, addresses, telemetry);
+  const beside = { telemetry, announcer: await announcerOf(running) };
+  const agent = createAgent(running, addresses, beside);
   const control = new ControlServer({
     path: settings.socket,
     status: () => agent.status(),
@@ -138,7 +140,7 @@ async function runAgent(running: Running): Promise<number> {
   const { text } = sourcesOf(settings);
   log.info('agent.start', { version: world.version, pid: world.pid, source: text }, 'starting');
   agent.start();
-  const [files, cluster] = await startSources(running, agent, telemetry);
+  const [files, cluster] = await startSources(running, agent, beside);
   await telemetry?.start(agent, () => cluster?.health());
   const signal = await stopped;
   const how = (await cluster?.howToStop()) ?? 'away';
@@ -170,11 +172,29 @@ interface ClusterHandle {
   close(how: 'away' | 'restart'): Promise<void>;
 }
 
+/** What the cluster half of an agent needs beside it. */
+interface BesideAgent {
+  readonly telemetry: AgentTelemetry | undefined;
+  readonly announcer: AgentAnnouncer | undefined;
+}
+
+/** Before the agent starts: what a saved View has may be another node's to announce by now. */
+async function announcerOf({
+  settings,
+  nodeName,
+  log,
+}: Running): Promise<AgentAnnouncer | undefined> {
+  if (settings.singleAnnouncer !== 'true') return undefined;
+  const { AgentAnnouncer: Announcer } = await import('./agent-announcer.ts');
+  const memory = machineMemory(settings, log);
+  return new Announcer({ memory, nodeName, instance: await memory.instance() });
+}
+
 /** Files first: they are at hand, and an API may be long in coming. */
 async function startSources(
   running: Running,
   agent: Agent,
-  telemetry: AgentTelemetry | undefined,
+  beside: BesideAgent,
 ): Promise<readonly [FilesSource | undefined, ClusterHandle | undefined]> {
   const { directory, sources } = sourcesOf(running.settings);
   const files =
@@ -188,7 +208,7 @@ async function startSources(
         });
   running.world.onReloadSignal(() => void files?.reload());
   await files?.start();
-  const cluster = sources.includes('api') ? startCluster(running, agent, telemetry) : undefined;
+  const cluster = sources.includes('api') ? startCluster(running, agent, beside) : undefined;
   return [files, cluster];
 }
 
@@ -196,7 +216,7 @@ async function startSources(
 function startCluster(
   { settings, nodeName, log, world, access }: Running,
   agent: Agent,
-  telemetry: AgentTelemetry | undefined,
+  { telemetry, announcer }: BesideAgent,
 ): ClusterHandle {
   const ending = new AbortController();
   let link: ClusterLink | undefined;
@@ -205,9 +225,9 @@ function startCluster(
     const options = { world, log, clock: nodeClock, signal: ending.signal };
     const way = access ?? (await awaitAccess(settings, options));
     if (way === undefined) return undefined;
-    const instance = await machineMemory(settings, log).instance();
-    const host = optional('host', telemetry);
-    const parts = { settings, nodeName, log, world, agent, instance, ...host };
+    const instance = announcer?.instance ?? (await machineMemory(settings, log).instance());
+    const more = { ...optional('host', telemetry), ...optional('announcer', announcer) };
+    const parts = { settings, nodeName, log, world, agent, instance, ...more };
     link = await linkCluster(parts, way);
     return link;
   })();
@@ -247,7 +267,7 @@ function sourcesOf({ source }: SettingTexts): Sources {
 function createAgent(
   running: Running,
   addresses: LockedAddressTable,
-  telemetry: AgentTelemetry | undefined,
+  { telemetry, announcer }: BesideAgent,
 ): Agent {
   const { settings, joinCheck, nodeName, log, world } = running;
   const isBack =
@@ -290,6 +310,7 @@ function createAgent(
     isBack,
     source: text,
     sources,
+    ...optional('announcer', announcer),
     cluster: {
       ...optional('bootId', readBootId()),
       ignoresExcludeLabel: settings.withController === 'true',

@@ -15,8 +15,11 @@ import {
 } from '../config/controller-settings.ts';
 import { readTable, SettingError, type SettingSources } from '../config/read-settings.ts';
 import { Controller } from '../controller/controller.ts';
+import type { LeaseEnd } from '../controller/election.ts';
+import { type LeaseRecord, leaseIdentity } from '../controller/election-rules.ts';
 import { LOG_LEVELS, type Log } from '../log/log.ts';
 import { createPinoLog } from '../log/pino-log.ts';
+import { optional } from '../model/optional.ts';
 import type { KubeApi } from '../sources/kube/api.ts';
 import { createKubeApi } from '../sources/kube/api-client.ts';
 import { type Health, TelemetryServer } from '../telemetry/http.ts';
@@ -99,6 +102,10 @@ export interface ControllerParts {
   readonly settings: ControllerSettingTexts;
   /** its name in the Lease; what makes it this process's alone is put behind it */
   readonly identity: string;
+  /** put behind it; default: of this process alone */
+  readonly uniqueBy?: string;
+  readonly onRecord?: (record: LeaseRecord | undefined) => void;
+  readonly onLeading?: (isLeading: boolean) => void;
   readonly log: Log;
   readonly version: string;
   /** who tells what there is to tell; absent: itself, on the address of its settings */
@@ -108,7 +115,7 @@ export interface ControllerParts {
 export interface RunningController {
   readonly controller: Controller;
   /** gives the Lease back, and resolves within seconds whatever the API does */
-  stop(): Promise<void>;
+  stop(end?: LeaseEnd): Promise<void>;
 }
 
 export async function startController(parts: ControllerParts): Promise<RunningController> {
@@ -125,7 +132,9 @@ export async function startController(parts: ControllerParts): Promise<RunningCo
     random: nodeRandom,
     log,
     // two pods of one hostname, or two runs on one machine, are two controllers
-    identity: `${parts.identity}_${randomUUID()}`,
+    identity: leaseIdentity(parts.identity, parts.uniqueBy ?? randomUUID()),
+    ...optional('onRecord', parts.onRecord),
+    ...optional('onLeading', parts.onLeading),
     ...(settings.leaderElect === 'true' && { election: electionTimes(settings) }),
     settings: loopSettings(settings),
     counters: metrics.counters,
@@ -143,8 +152,8 @@ export async function startController(parts: ControllerParts): Promise<RunningCo
   controller.start();
   return {
     controller,
-    stop: async () => {
-      await controller.stop();
+    stop: async (end) => {
+      await controller.stop(end);
       await telemetry.stop();
     },
   };

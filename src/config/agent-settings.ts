@@ -58,7 +58,12 @@ export const SETTINGS = {
   withController: yesNo(
     'with-controller',
     'false',
-    'be the controller too, for a cluster of one node (simple mode)',
+    'be the controller too: simple mode, in one process',
+  ),
+  singleAnnouncer: yesNo(
+    'single-announcer',
+    'false',
+    "in simple mode with one replica that may start on another node: announce anycast claims only as the holder of the controller's Lease",
   ),
   defaultClass: yesNo(
     'default-class',

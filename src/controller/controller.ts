@@ -11,8 +11,8 @@ import type { KubeApi } from '../sources/kube/api.ts';
 import { ControllerCaches } from './caches.ts';
 import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
 import { createLoops } from './create-loops.ts';
-import { Election } from './election.ts';
-import type { ElectionTimes } from './election-rules.ts';
+import { Election, type LeaseEnd } from './election.ts';
+import type { ElectionTimes, LeaseRecord } from './election-rules.ts';
 import { EventRecorder } from './events.ts';
 import { type ControllerFacts, controllerFacts } from './facts.ts';
 import { KubeletLeases } from './kubelet-leases.ts';
@@ -29,6 +29,10 @@ export interface ControllerOptions {
   readonly identity: string;
   /** absent: no election, this one leads from the start */
   readonly election?: ElectionTimes;
+  /** the Lease of the election, each time that it is read or written */
+  readonly onRecord?: (record: LeaseRecord | undefined) => void;
+  /** with each change of leading, by the Lease alone */
+  readonly onLeading?: (isLeading: boolean) => void;
   readonly settings: LoopSettings;
   readonly counters?: ControllerCounters;
   /** other ones in tests */
@@ -90,22 +94,29 @@ export class Controller {
     else this.#election.start();
   }
 
+  /** The process is about to stop; the Lease says so, and is still held. */
+  async leave(): Promise<void> {
+    await this.#election?.leave();
+  }
+
   /** Lets writes that are under way come to their end, within bounds, and gives the Lease back. */
-  async stop(): Promise<void> {
+  async stop(end?: LeaseEnd): Promise<void> {
     this.#mayLead = false;
     await this.#end();
-    await this.#election?.stop();
+    await this.#election?.stop(end);
     this.#livenessWatch.stop();
     this.#caches.stop();
   }
 
   #lead(): void {
     this.#mayLead = true;
+    this.#options.onLeading?.(true);
     this.#begin();
   }
 
   #follow(): void {
     this.#mayLead = false;
+    this.#options.onLeading?.(false);
     void this.#end();
   }
 

@@ -23,6 +23,8 @@ export interface LeaseRecord {
   readonly renewTime: string;
   readonly leaseMs?: number;
   readonly transitions: number;
+  /** the holder says that it is leaving: simple mode's next process may announce beside it */
+  readonly isLeaving?: true;
 }
 
 export interface ElectionState {
@@ -32,6 +34,11 @@ export interface ElectionState {
   readonly heldUntilMs?: number;
   /** nobody else can have it before this */
   readonly fencedUntilMs?: number;
+}
+
+/** `uniqueBy` tells processes of one name apart */
+export function leaseIdentity(name: string, uniqueBy: string): string {
+  return `${name}_${uniqueBy}`;
 }
 
 export type ElectionIntent = 'create' | 'take' | 'renew' | 'wait';

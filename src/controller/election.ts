@@ -39,7 +39,12 @@ export interface ElectionOptions {
   readonly times: ElectionTimes;
   readonly onLead: () => void;
   readonly onLost: () => void;
+  /** the Lease as it was read or written; undefined: there is none */
+  readonly onRecord?: (record: LeaseRecord | undefined) => void;
 }
+
+/** What becomes of the Lease at a stop: `keepMs` leaves it to the same identity for so long. */
+export type LeaseEnd = { readonly kind: 'release' } | { readonly kind: 'keep'; keepMs: number };
 
 export class Election {
   readonly #options: ElectionOptions;
@@ -48,6 +53,7 @@ export class Election {
   #lease: KubeObject | undefined;
   #isLeading = false;
   #isStopped = true;
+  #isLeaving = false;
   #isTrying: Promise<void> | undefined;
   #hasNews = false;
   #next: Timer | undefined;
@@ -82,14 +88,22 @@ export class Election {
     if (!this.#isLeading) this.#try();
   }
 
+  /** The process is about to stop: the Lease says so from now on, and is held until `stop`. */
+  async leave(): Promise<void> {
+    this.#isLeaving = true;
+    await this.#isTrying;
+    this.#try();
+    await this.#isTrying;
+  }
+
   /** Ends the election, and gives the Lease back when it is ours: another one leads a moment later. */
-  async stop(): Promise<void> {
+  async stop(end: LeaseEnd = { kind: 'release' }): Promise<void> {
     this.#isStopped = true;
     this.#next?.cancel();
     await this.#isTrying;
     const wasHeld = isHeld(this.#state, this.#options.clock.now());
     this.#yield('stopping');
-    if (wasHeld) await this.#release();
+    if (wasHeld) await this.#release(end);
   }
 
   #try(): void {
@@ -135,6 +149,7 @@ export class Election {
     const record = lease && leaseRecord(lease);
     const nowMs = clock.now();
     if (record !== undefined) this.#state = observe(this.#state, record, nowMs);
+    this.#options.onRecord?.(record);
     const intent = intentOf(this.#state, record, { identity, times, nowMs });
     if (intent !== 'wait') {
       await this.#hold(lease, record);
@@ -159,12 +174,14 @@ export class Election {
     const { api, clock, identity, times } = this.#options;
     const sentMs = clock.now();
     const wallMs = clock.wallTimeMs();
-    const body = leaseBody({ identity, times, wallMs, before: lease, record });
+    const isLeaving = this.#isLeaving;
+    const body = leaseBody({ identity, times, wallMs, before: lease, record, isLeaving });
     this.#lease =
       lease === undefined
         ? await api.create(LEASES, body, this.#bound())
         : await api.update(LEASES, CONTROLLER_LEASE, body, this.#bound());
     this.#state = held(this.#state, sentMs, times);
+    this.#options.onRecord?.(leaseRecord(this.#lease));
     // an answer that took longer than the deadline holds nothing
     if (!isHeld(this.#state, clock.now()) || this.#isStopped) return;
     this.#watchDeadline();
@@ -198,12 +215,22 @@ export class Election {
     onLost();
   }
 
-  async #release(): Promise<void> {
-    const { identity, times, clock, log, api } = this.#options;
+  async #release(end: LeaseEnd): Promise<void> {
+    const { identity, clock, log, api } = this.#options;
     const before = this.#lease;
     if (before === undefined) return;
-    const record = leaseRecord(before);
-    const body = leaseBody({ identity: '', times, wallMs: clock.wallTimeMs(), before, record });
+    const isKept = end.kind === 'keep';
+    const times = isKept
+      ? { ...this.#options.times, leaseMs: Math.max(this.#options.times.leaseMs, end.keepMs) }
+      : this.#options.times;
+    const body = leaseBody({
+      identity: isKept ? identity : '',
+      times,
+      wallMs: clock.wallTimeMs(),
+      before,
+      record: leaseRecord(before),
+      isLeaving: isKept,
+    });
     try {
       await api.update(LEASES, CONTROLLER_LEASE, body, { timeoutMs: times.retryMs });
     } catch (error) {

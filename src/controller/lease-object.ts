@@ -1,10 +1,10 @@
 /** The coordination.k8s.io/v1 Lease of the election, read and written. Pure. What others have put on it (labels, owners) stays. */
 
-import { CONTROLLER_LEASE, NAMESPACE } from '../model/names.ts';
+import { CONTROLLER_LEASE, LEAVING_ANNOTATION, NAMESPACE } from '../model/names.ts';
 import type { KubeObject } from '../sources/kube/api.ts';
 import type { ElectionTimes, LeaseRecord } from './election-rules.ts';
 
-export function leaseRecord({ spec }: KubeObject): LeaseRecord {
+export function leaseRecord({ metadata, spec }: KubeObject): LeaseRecord {
   const of = (key: string): unknown =>
     typeof spec === 'object' && spec !== null ? Reflect.get(spec, key) : undefined;
   const holder = of('holderIdentity');
@@ -16,6 +16,7 @@ export function leaseRecord({ spec }: KubeObject): LeaseRecord {
     renewTime: typeof renewTime === 'string' ? renewTime : '',
     transitions: typeof transitions === 'number' ? transitions : 0,
     ...(typeof seconds === 'number' && { leaseMs: seconds * 1000 }),
+    ...(LEAVING_ANNOTATION in (metadata.annotations ?? {}) && { isLeaving: true as const }),
   };
 }
 
@@ -26,16 +27,19 @@ export interface LeaseWords {
   readonly wallMs: number;
   readonly before: KubeObject | undefined;
   readonly record: LeaseRecord | undefined;
+  /** the holder is going away, or restarts as planned */
+  readonly isLeaving?: boolean;
 }
 
-export function leaseBody({ identity, times, wallMs, before, record }: LeaseWords): object {
+export function leaseBody(words: LeaseWords): object {
+  const { identity, times, wallMs, before, record } = words;
   const isNew = record?.holder !== identity;
   const time = new Date(wallMs).toISOString().replace('Z', '000Z');
   const acquired = isNew ? time : acquireTime(before);
   return {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
-    metadata: before?.metadata ?? { name: CONTROLLER_LEASE, namespace: NAMESPACE },
+    metadata: metadataOf(words),
     spec: {
       holderIdentity: identity,
       // whole seconds are what the field holds, and none is not allowed
@@ -45,6 +49,14 @@ export function leaseBody({ identity, times, wallMs, before, record }: LeaseWord
       leaseTransitions: transitions(identity, record),
     },
   };
+}
+
+function metadataOf({ before, isLeaving = false }: LeaseWords): object {
+  const metadata = before?.metadata ?? { name: CONTROLLER_LEASE, namespace: NAMESPACE };
+  const { [LEAVING_ANNOTATION]: was, ...others } = before?.metadata.annotations ?? {};
+  if (!isLeaving && was === undefined) return metadata;
+  const annotations = isLeaving ? { ...others, [LEAVING_ANNOTATION]: 'true' } : others;
+  return { ...metadata, annotations };
 }
 
 /** counts who came to lead, not who left */

@@ -40,6 +40,8 @@ export const FORMER_VERSION_ANNOTATION = 'herald.dev/former-version';
 export const EXCLUDE_LABEL = 'node.kubernetes.io/exclude-from-external-load-balancers';
 export const OUT_OF_SERVICE_TAINT = 'node.kubernetes.io/out-of-service';
 export const CONTROLLER_LEASE = 'herald-controller';
+/** on that Lease: its holder drains or restarts, so the next process of simple mode may announce beside it */
+export const LEAVING_ANNOTATION = 'herald.dev/leaving';
 
 const NODE_LABEL_PREFIX = 'node.herald.dev/';
 /** of the part of a label's key behind the slash */

@@ -18,7 +18,8 @@ import {
 } from './support/agent-run.ts';
 import { type BirdRouter, startBird } from './support/bird.ts';
 import { type Cluster, startCluster } from './support/cluster.ts';
-import { loopbackPeer, nodeSource } from './support/loopback.ts';
+import { loopbackPeer } from './support/loopback.ts';
+import { equalPaths, noPath, PathSampler, pathsOf } from './support/path-sampler.ts';
 import { type FailingProxy, startProxy } from './support/proxy.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
 
@@ -33,53 +34,6 @@ const FENCE_MS = 12_000;
 /** two clocks are read one after the other */
 const READING_MS = 100;
 
-/** What BIRD had at one moment: node and length of its AS path. */
-interface Sample {
-  readonly atMs: number;
-  readonly paths: readonly { readonly node: string; readonly length: number }[];
-}
-
-/** Looks at the table every 20 ms until it is stopped. */
-class Sampler {
-  readonly samples: Sample[] = [];
-  readonly #bird: BirdRouter;
-  #isStopped = false;
-  readonly #done: Promise<void>;
-
-  constructor(bird: BirdRouter) {
-    this.#bird = bird;
-    this.#done = this.#run();
-  }
-
-  async stop(): Promise<readonly Sample[]> {
-    this.#isStopped = true;
-    await this.#done;
-    return this.samples;
-  }
-
-  async #run(): Promise<void> {
-    while (!this.#isStopped) {
-      this.samples.push({ atMs: nowMs(), paths: await pathsOf(this.#bird) });
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
-}
-
-async function pathsOf(bird: BirdRouter): Promise<Sample['paths']> {
-  const routes = await bird.routes(PREFIX);
-  return routes.map(({ from, asPath }) => ({
-    node: NODES.find((_, index) => nodeSource(index) === from) ?? from,
-    length: asPath.trim().split(/\s+/).length,
-  }));
-}
-
-/** two paths of the same length; undefined: never */
-function equalPaths(samples: readonly Sample[]): Sample | undefined {
-  return samples.find(
-    ({ paths }) => new Set(paths.map(({ length }) => length)).size < paths.length,
-  );
-}
-
 describe('the fence of an exclusive holder, on a real API server and BIRD', function () {
   this.timeout(300_000);
   let cluster: Cluster;
@@ -88,8 +42,9 @@ describe('the fence of an exclusive holder, on a real API server and BIRD', func
   let a: AgentRun;
   let b: AgentRun;
 
+  const subject = () => ({ bird, prefix: PREFIX, nodes: NODES });
   const lengthOf = async (node: string) =>
-    (await pathsOf(bird)).find((path) => path.node === node)?.length;
+    (await pathsOf(subject())).find((path) => path.node === node)?.length;
   const place = (node: string, levels: Readonly<Record<string, string | null>>) =>
     cluster.api.patch(IP_CLAIMS, VIP, {
       kind: 'merge',
@@ -163,7 +118,7 @@ describe('the fence of an exclusive holder, on a real API server and BIRD', func
   });
 
   it('cut off from the API it steps down after 12 s, the other takes over, and it leaves when it hears of it: never two equal, never none', async () => {
-    const sampler = new Sampler(bird);
+    const sampler = new PathSampler(subject());
     // right behind a renewal, so that the test as the controller is as quick as one may be
     const version = await leaseVersion();
     await untilValue('a renewal', leaseVersion, (now) => now !== version, { everyMs: 10 });
@@ -205,8 +160,7 @@ describe('the fence of an exclusive holder, on a real API server and BIRD', func
     );
     const samples = await sampler.stop();
     expect(equalPaths(samples), 'two paths of equal preference').to.equal(undefined);
-    const none = samples.find(({ paths }) => paths.length === 0);
-    expect(none, 'no path at all').to.equal(undefined);
+    expect(noPath(samples), 'no path at all').to.equal(undefined);
   });
 
   it('the API back in time: it stays where it is; back later: it comes up again only after it has seen its claim', async () => {
@@ -260,7 +214,7 @@ describe('the fence of an exclusive holder, on a real API server and BIRD', func
   });
 
   it('frozen for 20 s: it says nothing at its old preference when it wakes, and leaves what was given away', async () => {
-    const sampler = new Sampler(bird);
+    const sampler = new PathSampler(subject());
     a.freeze();
     const frozenMs = nowMs();
     await untilSilent();

@@ -92,7 +92,11 @@ describe('deploy/ before a real API server', function () {
   });
 
   it('has every file in a folder that somebody applies', () => {
-    expect(KUSTOMIZATIONS).to.include.members(['deploy/base', 'deploy/overlays/simple']);
+    expect(KUSTOMIZATIONS).to.include.members([
+      'deploy/base',
+      'deploy/overlays/simple',
+      'deploy/overlays/single-node',
+    ]);
     expect(FILES.length).to.be.above(20);
   });
 
@@ -113,7 +117,7 @@ describe('deploy/ before a real API server', function () {
   }
 
   it('adds NET_BIND_SERVICE by the component listen, to base and simple alike', async () => {
-    for (const folder of ['base', 'overlays/simple']) {
+    for (const folder of ['base', 'overlays/simple', 'overlays/single-node']) {
       const component = 'components: [../../components/listen]\n';
       const rendered = await kustomize(cluster, `resources: [../../${folder}]\n${component}`);
       expect(rendered).to.match(/add:\n\s+- NET_ADMIN\n\s+- NET_BIND_SERVICE\n/);

@@ -1,5 +1,5 @@
 /**
- * The shapes in which a cluster can be built: one node and one process (SEEDS A5, A6, C6, C34 E1), kinds that come after the agent (C3, E2), two racks
+ * The shapes in which a cluster can be built: one node and one process, kinds that come after the agent (C3, E2), two racks
  * with a router each and one above them (C31), and pools that come back as they were written (E6).
  */
 
@@ -102,8 +102,8 @@ describe('shapes of a cluster', function () {
     expect(run.isRunning).to.equal(true);
   });
 
-  it('simple mode: one process gives a Service its address and announces it, also what went while it was down (A5, C6, E1)', async () => {
-    await cluster.applyKustomization(join(DEPLOY, 'overlays/simple'));
+  it('single node: one process gives a Service its address and announces it, also what went while it was down', async () => {
+    await cluster.applyKustomization(join(DEPLOY, 'overlays/single-node'));
     const bird = await router();
     // the label of a control-plane node is no reason where there is no other
     await cluster.addNode('a', { labels: { [EXCLUDE_LABEL]: '' } });
@@ -169,8 +169,8 @@ describe('shapes of a cluster', function () {
     return (await runProgram(heraldProgram(), ['explain', service], options)).stdout;
   };
 
-  it('simple mode: the label of a control-plane node keeps nothing away, and nobody says that it does', async () => {
-    await cluster.applyKustomization(join(DEPLOY, 'overlays/simple'));
+  it('single node: the label of a control-plane node keeps nothing away, and nobody says that it does', async () => {
+    await cluster.applyKustomization(join(DEPLOY, 'overlays/single-node'));
     const bird = await router();
     await cluster.addNode('a', { labels: { [EXCLUDE_LABEL]: '' } });
     await cluster.applyObjects(
@@ -217,8 +217,8 @@ describe('shapes of a cluster', function () {
     expect(blames).to.deep.equal([]);
   });
 
-  it('simple mode: one page tells of agent and controller, and Services without a class are taken where it is told to', async () => {
-    await cluster.applyKustomization(join(DEPLOY, 'overlays/simple'));
+  it('single node: one page tells of agent and controller, and Services without a class are taken where it is told to', async () => {
+    await cluster.applyKustomization(join(DEPLOY, 'overlays/single-node'));
     const bird = await router();
     await cluster.addNode('a');
     await cluster.applyObjects(

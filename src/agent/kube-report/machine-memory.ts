@@ -25,6 +25,7 @@ const ID = /^[0-9a-z-]{8,64}$/;
 
 export class MachineMemory {
   readonly #options: MachineMemoryOptions;
+  #announcer: Promise<void> = Promise.resolve();
 
   constructor(options: MachineMemoryOptions) {
     this.#options = options;
@@ -54,6 +55,17 @@ export class MachineMemory {
     const [boot, atText] = kept.trimEnd().split(' ');
     const ageMs = wallMs - Number(atText);
     return boot === bootId && ageMs >= 0 && ageMs < LONGEST_RESTART_MS;
+  }
+
+  /** Simple mode: whether an agent of this machine announced when it read the controller's Lease last. */
+  hasAnnounced(): boolean {
+    return this.#read('announcer')?.trim() === 'yes';
+  }
+
+  /** One write at a time, in their order. */
+  rememberAnnounced(hasAnnounced: boolean): void {
+    const text = hasAnnounced ? 'yes\n' : 'no\n';
+    this.#announcer = this.#announcer.then(() => this.#write('announcer', text));
   }
 
   #read(name: string): string | undefined {

@@ -3,9 +3,15 @@
 import type { Clock } from 'bgp-ts';
 import { NAMESPACE } from '../../model/names.ts';
 import { ApiError, ApiUnreachable, type KubeApi, type KubeObject } from '../../sources/kube/api.ts';
-import { DAEMON_SETS, inNamespace, PODS } from '../../sources/kube/resources.ts';
+import {
+  DAEMON_SETS,
+  DEPLOYMENTS,
+  inNamespace,
+  PODS,
+  REPLICA_SETS,
+} from '../../sources/kube/resources.ts';
 import { withDeadline } from './deadline.ts';
-import { daemonSetOf, type RestartEvidence } from './restart-proof.ts';
+import { controllerOf, type RestartEvidence } from './restart-proof.ts';
 
 export interface OwnPod {
   readonly name: string;
@@ -18,12 +24,21 @@ export async function podEvidence(
   api: KubeApi,
   clock: Clock,
   { name, namespace = NAMESPACE }: OwnPod,
-): Promise<Pick<RestartEvidence, 'pod' | 'daemonSet'>> {
+): Promise<Pick<RestartEvidence, 'pod' | 'daemonSet' | 'replicaSet' | 'deployment'>> {
   let pod: KubeObject | undefined;
   try {
     return await withDeadline(clock, DEADLINE_MS, async (signal) => {
       pod = await api.get(inNamespace(PODS, namespace), name, { signal });
-      const owner = daemonSetOf(pod);
+      const replicas = controllerOf(pod, 'ReplicaSet');
+      if (replicas !== undefined) {
+        const replicaSet = await api.get(inNamespace(REPLICA_SETS, namespace), replicas, {
+          signal,
+        });
+        const above = controllerOf(replicaSet, 'Deployment') ?? '';
+        const deployment = await api.get(inNamespace(DEPLOYMENTS, namespace), above, { signal });
+        return { pod, daemonSet: undefined, replicaSet, deployment };
+      }
+      const owner = controllerOf(pod, 'DaemonSet');
       if (owner === undefined) return { pod, daemonSet: undefined };
       const daemonSet = await api.get(inNamespace(DAEMON_SETS, namespace), owner, { signal });
       return { pod, daemonSet };

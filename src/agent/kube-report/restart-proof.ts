@@ -3,6 +3,9 @@
  * restart: this very pod is being deleted, its DaemonSet is there and has a newer template, the new pod may come to this Node, and every
  * router has agreed to wait. Whatever cannot be shown is going away.
  *
+ * Simple mode is a Deployment that recreates its one pod: the proof is its own ReplicaSet, which a roll-out has scaled to 0 while the
+ * Deployment still asks for a replica. The new pod may come to another node; it announces beside the kept routes, less preferred.
+ *
  * A machine that shuts down does not look like this: the kubelet ends pods then without deleting them, and its Node is not Ready any
  * more ("node is shutting down"). What nobody outside can know, such as a power button between two looks of the kubelet, costs the
  * router's restart time once.
@@ -18,6 +21,9 @@ export interface RestartEvidence {
   /** undefined: it could not be read, or there is none */
   readonly pod: KubeObject | undefined;
   readonly daemonSet: KubeObject | undefined;
+  /** of a pod in simple mode */
+  readonly replicaSet?: KubeObject | undefined;
+  readonly deployment?: KubeObject | undefined;
   readonly node: ClusterNode | undefined;
   readonly sessions: readonly RestartSession[];
   /** addresses that the agent has put on interfaces: the next start begins by taking them off */
@@ -36,23 +42,25 @@ export type StopKind =
   | { readonly kind: 'away'; readonly sentence: string };
 
 export function stopKind(evidence: RestartEvidence): StopKind {
+  const workload = evidence.daemonSet ?? evidence.deployment;
   const doubt =
-    podDoubt(evidence.pod, evidence.daemonSet) ??
-    nodeDoubt(evidence.node, part(part(evidence.daemonSet ?? {}, 'spec'), 'template')) ??
+    podDoubt(evidence) ??
+    nodeDoubt(evidence.node, part(part(workload ?? {}, 'spec'), 'template')) ??
     wireDoubt(evidence);
   if (doubt !== undefined) return { kind: 'away', sentence: doubt };
-  return { kind: 'restart', sentence: 'a newer revision of its DaemonSet takes its place' };
+  const kind = evidence.daemonSet === undefined ? 'Deployment' : 'DaemonSet';
+  return { kind: 'restart', sentence: `a newer revision of its ${kind} takes its place` };
 }
 
-/** name of the DaemonSet that this pod belongs to */
-export function daemonSetOf(pod: KubeObject): string | undefined {
-  const owner = ownerOf(pod);
+/** name of the object of this kind that controls this one */
+export function controllerOf(object: KubeObject, kind: string): string | undefined {
+  const owner = ownerOf(object, kind);
   return owner === undefined ? undefined : text(owner, 'name');
 }
 
-function ownerOf({ metadata }: KubeObject): Loose | undefined {
+function ownerOf({ metadata }: KubeObject, kind: string): Loose | undefined {
   return parts(metadata, 'ownerReferences').find(
-    (owner) => owner['controller'] === true && owner['kind'] === 'DaemonSet',
+    (owner) => owner['controller'] === true && owner['kind'] === kind,
   );
 }
 
@@ -60,14 +68,14 @@ function ownerOf({ metadata }: KubeObject): Loose | undefined {
 const POD_GENERATION = 'pod-template-generation';
 const SET_GENERATION = 'deprecated.daemonset.template.generation';
 
-function podDoubt(
-  pod: KubeObject | undefined,
-  daemonSet: KubeObject | undefined,
-): string | undefined {
+function podDoubt(evidence: RestartEvidence): string | undefined {
+  const { pod, daemonSet } = evidence;
   if (pod === undefined) return 'its pod could not be read';
   if (pod.metadata.deletionTimestamp === undefined) return 'its pod is not being deleted';
-  const owner = ownerOf(pod);
-  if (owner === undefined) return 'its pod belongs to no DaemonSet';
+  const replicas = ownerOf(pod, 'ReplicaSet');
+  if (replicas !== undefined) return replicaDoubt(replicas, evidence);
+  const owner = ownerOf(pod, 'DaemonSet');
+  if (owner === undefined) return 'its pod belongs to no DaemonSet and no Deployment';
   if (daemonSet === undefined) return 'its DaemonSet could not be read';
   const { uid, deletionTimestamp, annotations } = daemonSet.metadata;
   if (owner['uid'] !== uid || deletionTimestamp !== undefined) return 'its DaemonSet goes away';
@@ -75,6 +83,25 @@ function podDoubt(
   const newest = generation(annotations?.[SET_GENERATION]);
   if (mine === undefined || newest === undefined) return 'its revision is not known';
   return newest > mine ? undefined : 'its DaemonSet has no newer revision';
+}
+
+function replicaDoubt(
+  owner: Loose,
+  { replicaSet, deployment }: RestartEvidence,
+): string | undefined {
+  if (replicaSet === undefined || deployment === undefined)
+    return 'its ReplicaSet or its Deployment could not be read';
+  const above = ownerOf(replicaSet, 'Deployment');
+  const { uid, deletionTimestamp } = deployment.metadata;
+  const isOurs = owner['uid'] === replicaSet.metadata.uid && above?.['uid'] === uid;
+  if (!isOurs || deletionTimestamp !== undefined) return 'its Deployment goes away';
+  if (replicasOf(deployment) === 0) return 'its Deployment asks for no replica';
+  return replicasOf(replicaSet) === 0 ? undefined : 'its Deployment rolls nothing out';
+}
+
+function replicasOf({ spec }: KubeObject): number {
+  const wanted = part({ spec }, 'spec')['replicas'];
+  return typeof wanted === 'number' ? wanted : 1;
 }
 
 function generation(value: string | undefined): number | undefined {
@@ -87,10 +114,12 @@ function nodeDoubt(node: ClusterNode | undefined, template: Loose): string | und
   if (node.isUnschedulable) return 'its Node is cordoned';
   if (node.ready !== 'true') return 'its Node is not Ready';
   const spec = part(template, 'spec');
-  if (!isSelected(spec, node)) return 'its DaemonSet selects this Node no more';
+  if (!isSelected(spec, node)) return 'its pod template selects this Node no more';
   const tolerations = parts(spec, 'tolerations');
   const barred = node.taints.find((taint) => !isTolerated(taint, tolerations));
-  return barred === undefined ? undefined : `its DaemonSet does not tolerate taint ${barred.key}`;
+  return barred === undefined
+    ? undefined
+    : `its pod template does not tolerate taint ${barred.key}`;
 }
 
 function isSelected(spec: Loose, { name, labels: own }: ClusterNode): boolean {

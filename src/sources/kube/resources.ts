@@ -32,6 +32,8 @@ export const DAEMON_SETS: Resource = {
   plural: 'daemonsets',
   namespace: NAMESPACE,
 };
+export const DEPLOYMENTS: Resource = { ...DAEMON_SETS, plural: 'deployments' };
+export const REPLICA_SETS: Resource = { ...DAEMON_SETS, plural: 'replicasets' };
 export const PODS: Resource = { ...core('pods'), namespace: NAMESPACE };
 
 export function inNamespace(resource: Resource, namespace: string): Resource {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { announcerOf } from '../../../src/agent/announcer.ts';
 import {
   type ClusterContext,
   type ClusterMemory,
@@ -137,6 +138,35 @@ describe('claims of the API', () => {
     { labels: { [nodeLabel(NODE)]: '1' }, fenced: true, prepend: 3, localPref: 150 },
     { labels: { [ANYCAST_LABEL]: '' }, fenced: true, prepend: undefined, localPref: undefined },
   ];
+  const steps = [
+    { announcer: { kind: 'holding' }, prepend: undefined, localPref: undefined },
+    { announcer: { kind: 'stepped-down', steps: 1, sentence: 'x' }, prepend: 3, localPref: 75 },
+    { announcer: { kind: 'stepped-down', steps: 2, sentence: 'x' }, prepend: 6, localPref: 50 },
+  ] as const;
+  for (const { announcer, prepend, localPref } of steps) {
+    it(`simple mode: an anycast claim stands as the process does: ${JSON.stringify(announcer)}`, () => {
+      const from = clusterView({ documents: of(claim(ANYCAST)), announcer });
+      const [route] = desired(from).peers[0]?.routes ?? [];
+      expect(route?.attributes.prepend).to.equal(prepend);
+      expect(route?.attributes.localPref).to.equal(localPref);
+      // labels and the Lease of its node place an exclusive claim
+      const exclusive = claim({ labels: { [nodeLabel(NODE)]: '0' } });
+      const placed = clusterView({ documents: of(exclusive), announcer });
+      expect(desired(placed).peers[0]?.routes[0]?.attributes.localPref).to.equal(200);
+    });
+  }
+
+  it('simple mode: a process that waits announces no anycast claim, and says which process does', () => {
+    const announcer = announcerOf({
+      isLeading: false,
+      hasAnnounced: true,
+      reading: { holder: 'b_1', isOwn: false, isLeaving: false },
+    });
+    const from = clusterView({ documents: of(claim(ANYCAST)), announcer });
+    expect(announced(desired(from))).to.deep.equal([]);
+    expect(gateOf(from, 'assigned').sentence).to.include('b_1 holds the Lease');
+  });
+
   for (const { labels, fenced, prepend, localPref } of levels) {
     it(`stand at the level of their label: ${JSON.stringify(labels)}${fenced ? ', fenced' : ''}`, () => {
       const from = clusterView({

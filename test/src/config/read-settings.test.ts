@@ -13,6 +13,7 @@ const VALUES = {
   kubeProxyCheck: ['none', 'http://127.0.0.1:1/healthz', 'http://[::1]:2/healthz'],
   kubeProxyMetrics: ['none', 'http://127.0.0.1:1/metrics', 'http://[::1]:2/metrics'],
   withController: ['true', 'false', 'true'],
+  singleAnnouncer: ['true', 'false', 'true'],
   defaultClass: ['true', 'false', 'true'],
   nodeName: ['f', 'e', 'a'],
   nodeLabels: ['k=f', 'k=e', 'k=a'],

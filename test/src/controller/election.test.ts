@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { Election } from '../../../src/controller/election.ts';
 import { ELECTION_TIMES } from '../../../src/controller/election-rules.ts';
 import { SILENT_LOG } from '../../../src/log/log.ts';
-import { CONTROLLER_LEASE } from '../../../src/model/names.ts';
+import { CONTROLLER_LEASE, LEAVING_ANNOTATION } from '../../../src/model/names.ts';
 import { ApiUnreachable } from '../../../src/sources/kube/api.ts';
 import { LEASES } from '../../../src/sources/kube/resources.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -110,6 +110,46 @@ describe('an election', () => {
     await settle();
     expect(clock.now()).to.equal(beforeMs);
     expect(told).to.deep.equal(['a leads', 'a lost', 'b leads']);
+  });
+
+  it('says that it is leaving while it still holds the Lease, and its successor does not say so', async () => {
+    const { api, told, contender, advance, settle } = underTest();
+    const isLeaving = () =>
+      LEAVING_ANNOTATION in (api.object(LEASES, KEY)?.metadata.annotations ?? {});
+    const [a, b] = [contender('a'), contender('b')];
+    a.start();
+    await settle();
+    b.start();
+    await a.leave();
+    expect(isLeaving()).to.equal(true);
+    expect(a.isLeading).to.equal(true);
+    await advance(20_000);
+    expect(told).to.deep.equal(['a leads']);
+    await a.stop();
+    b.kick();
+    await settle();
+    expect(told).to.deep.equal(['a leads', 'a lost', 'b leads']);
+    expect(isLeaving()).to.equal(false);
+  });
+
+  it('keeps the Lease over a planned restart: the same identity has it again at once, another only after that time', async () => {
+    const { told, contender, advance, settle, spec } = underTest();
+    const [a, b] = [contender('a'), contender('b')];
+    a.start();
+    await settle();
+    b.start();
+    await a.stop({ kind: 'keep', keepMs: 33_000 });
+    expect(spec()).to.include({ holderIdentity: 'a', leaseDurationSeconds: 33 });
+    await advance(32_000);
+    expect(told).to.deep.equal(['a leads', 'a lost']);
+    const again = contender('a');
+    again.start();
+    await settle();
+    expect(told).to.deep.equal(['a leads', 'a lost', 'a leads']);
+    await again.stop({ kind: 'keep', keepMs: 33_000 });
+    await advance(36_000);
+    expect(told).to.deep.equal(['a leads', 'a lost', 'a leads', 'a lost', 'b leads']);
+    expect(spec()).to.include({ holderIdentity: 'b', leaseDurationSeconds: 15 });
   });
 
   it('leads no more once it could not renew for the deadline, and again when the API is back', async () => {

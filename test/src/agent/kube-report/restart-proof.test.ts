@@ -3,7 +3,12 @@ import { podEvidence } from '../../../../src/agent/kube-report/restart-evidence.
 import { type RestartEvidence, stopKind } from '../../../../src/agent/kube-report/restart-proof.ts';
 import type { ClusterNode } from '../../../../src/model/cluster-node.ts';
 import type { KubeObject } from '../../../../src/sources/kube/api.ts';
-import { DAEMON_SETS, PODS } from '../../../../src/sources/kube/resources.ts';
+import {
+  DAEMON_SETS,
+  DEPLOYMENTS,
+  PODS,
+  REPLICA_SETS,
+} from '../../../../src/sources/kube/resources.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { MemoryKubeApi } from '../../../support/memory-kube-api.ts';
 import { pass } from './passing.ts';
@@ -144,6 +149,75 @@ describe('a planned restart', () => {
       expect(decided.sentence).to.match(why);
     });
   }
+});
+
+function owned(kind: string, name: string, uid: string): object {
+  return { ownerReferences: [{ kind, name, uid, controller: true }] };
+}
+
+function replicaSet(replicas = 0, metadata: object = {}): KubeObject {
+  const owner = owned('Deployment', 'herald', 'w');
+  return {
+    metadata: { name: 'herald-1', uid: 'r', resourceVersion: '1', ...owner, ...metadata },
+    spec: { replicas },
+  };
+}
+
+function deployment(spec: object = { replicas: 1 }, metadata: object = {}): KubeObject {
+  return {
+    metadata: { name: 'herald', uid: 'w', resourceVersion: '1', ...metadata },
+    spec: { template: { spec: {} }, ...spec },
+  };
+}
+
+const ROLLED: RestartEvidence = {
+  ...PROOF,
+  pod: pod(owned('ReplicaSet', 'herald-1', 'r')),
+  daemonSet: undefined,
+  replicaSet: replicaSet(),
+  deployment: deployment(),
+};
+
+describe('a planned restart of simple mode', () => {
+  it('is one where its ReplicaSet was scaled down and its Deployment wants a replica', () => {
+    expect(stopKind(ROLLED)).to.deep.equal({
+      kind: 'restart',
+      sentence: 'a newer revision of its Deployment takes its place',
+    });
+  });
+
+  const doubts: readonly (readonly [string, Partial<RestartEvidence>, RegExp])[] = [
+    ['a pod deleted by hand, or evicted', { replicaSet: replicaSet(1) }, /rolls nothing out/],
+    ['a Deployment scaled to 0', { deployment: deployment({ replicas: 0 }) }, /no replica/],
+    [
+      'a Deployment that goes',
+      { deployment: deployment({}, { deletionTimestamp: 'x' }) },
+      /goes away/,
+    ],
+    ['another Deployment of the same name', { deployment: deployment({}, { uid: 'v' }) }, /goes/],
+    ['another ReplicaSet', { replicaSet: replicaSet(0, { uid: 'q' }) }, /goes away/],
+    ['no ReplicaSet', { replicaSet: undefined }, /could not be read/],
+    ['no Deployment', { deployment: undefined }, /could not be read/],
+    ['a cordoned Node', { node: { ...NODE, isUnschedulable: true } }, /cordoned/],
+  ];
+  for (const [what, over, why] of doubts) {
+    it(`is none with ${what}`, () => {
+      const decided = stopKind({ ...ROLLED, ...over });
+      expect(decided.kind).to.equal('away');
+      expect(decided.sentence).to.match(why);
+    });
+  }
+
+  it('has the pod, its ReplicaSet and its Deployment as evidence', async () => {
+    const api = new MemoryKubeApi();
+    const inside = { namespace: 'herald-system' };
+    api.put(PODS, pod({ ...inside, ...owned('ReplicaSet', 'herald-1', 'r') }));
+    api.put(REPLICA_SETS, replicaSet(0, inside));
+    api.put(DEPLOYMENTS, deployment({ replicas: 1 }, inside));
+    const found = await podEvidence(api, new ManualClock(), { name: 'herald-agent-x' });
+    expect(found.replicaSet?.metadata.name).to.equal('herald-1');
+    expect(found.deployment?.metadata.name).to.equal('herald');
+  });
 });
 
 describe('the evidence of a planned restart', () => {
