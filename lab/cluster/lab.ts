@@ -117,8 +117,18 @@ export async function installHerald(
 ): Promise<void> {
   await kubectl.runUntil(signal, 'apply', '-k', deployFolder);
   await kubectl.runUntil(signal, 'apply', '-f', join(root, 'lab/cluster/deploy/network.yaml'));
-  for (const what of ['daemonset/herald-agent', 'deployment/herald-controller'])
-    await kubectl.runUntil(signal, '-n', NAMESPACE, 'rollout', 'status', what, ROLL_OUT);
+  // an overlay has other workloads than deploy/base
+  const inside = ['-n', NAMESPACE];
+  const found = await kubectl.runUntil(
+    signal,
+    ...inside,
+    'get',
+    'daemonsets,deployments',
+    '-o',
+    'name',
+  );
+  for (const what of found.split('\n').filter((line) => line !== ''))
+    await kubectl.runUntil(signal, ...inside, 'rollout', 'status', what, ROLL_OUT);
 }
 
 /** kubectl for a lab that is up, whoever has brought it up; undefined where none is. */

@@ -7,6 +7,7 @@
  *               outage takes nothing down, and a successor with the Lease is preferred. Two steps: the holder is leaving or has
  *               left, so that its routes end only when these are there.
  * waiting       another process holds the Lease, or nothing is known: nothing is announced.
+ * refused       another workload of Herald announces: this process has not joined the cluster, and says so there.
  */
 
 import type { Finding } from './view.ts';
@@ -14,7 +15,8 @@ import type { Finding } from './view.ts';
 export type Announcer =
   | { readonly kind: 'holding' }
   | { readonly kind: 'stepped-down'; readonly steps: 1 | 2; readonly sentence: string }
-  | { readonly kind: 'waiting'; readonly finding: Finding };
+  | { readonly kind: 'waiting'; readonly finding: Finding }
+  | { readonly kind: 'refused'; readonly sentence: string; readonly remedy: string };
 
 /** What an agent reads it from; `onChange` follows each change. */
 export interface AnnouncerSource {
@@ -38,7 +40,7 @@ export interface AnnouncerFacts {
   /** this machine announced when it knew the Lease last */
   readonly hasAnnounced: boolean;
   /** why this process must not act at all */
-  readonly refusal?: Pick<Finding, 'sentence' | 'remedy'>;
+  readonly refusal?: { readonly sentence: string; readonly remedy: string };
 }
 
 const HOLDING: Announcer = { kind: 'holding' };
@@ -63,7 +65,7 @@ const FREE: Announcer = {
 
 export function announcerOf(facts: AnnouncerFacts): Announcer {
   const { isLeading, reading, hasAnnounced, refusal } = facts;
-  if (refusal !== undefined) return { kind: 'waiting', finding: { isOpen: false, ...refusal } };
+  if (refusal !== undefined) return { kind: 'refused', ...refusal };
   if (isLeading) return HOLDING;
   if (reading === undefined) return hasAnnounced ? SILENT : UNKNOWN;
   if (reading.isOwn || reading.holder === '') return hasAnnounced ? SILENT : FREE;
@@ -87,6 +89,8 @@ function wordsOf(announcer: Announcer): string {
       return '';
     case 'stepped-down':
       return `${announcer.steps} ${announcer.sentence}`;
+    case 'refused':
+      return announcer.sentence;
     case 'waiting':
       return `${announcer.finding.isUnknown === true} ${announcer.finding.sentence}`;
   }

@@ -240,8 +240,11 @@ export class Knowledge {
 
   #clusterView(): ClusterFacts | undefined {
     const facts = this.#clusterFacts;
-    if (facts === undefined || this.objection === undefined) return facts;
-    return { ...facts, joined: { isOpen: false, sentence: this.objection } };
+    const announcer = this.#options.announcer?.();
+    const refusal = announcer?.kind === 'refused' ? announcer.sentence : undefined;
+    const sentence = this.objection ?? refusal;
+    if (facts === undefined || sentence === undefined) return facts;
+    return { ...facts, joined: { isOpen: false, sentence } };
   }
 
   #passwordFacts(): ReadonlyMap<string, PasswordFact> {

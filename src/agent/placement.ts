@@ -117,6 +117,8 @@ function announcerGate(announcer: Announcer): Gate {
       return HOLDING;
     case 'stepped-down':
       return { name: 'assigned', state: 'open', sentence: announcer.sentence };
+    case 'refused':
+      return closed(announcer.sentence, announcer.remedy);
     case 'waiting': {
       const { sentence, remedy, isUnknown } = announcer.finding;
       const more = { ...optional('remedy', remedy), ...optional('isUnknown', isUnknown) };

@@ -8,7 +8,7 @@ import { expect } from 'chai';
 import { CONTROLLER_LEASE, NAMESPACE } from '../../src/model/names.ts';
 import { DAEMON_SETS, IP_CLAIMS, LEASES } from '../../src/sources/kube/resources.ts';
 import { untilValue } from '../support/poll.ts';
-import { poolBody } from './support/agent-documents.ts';
+import { anycastClaim, poolBody } from './support/agent-documents.ts';
 import { type AgentRun, startAgent, untilIpNode } from './support/agent-run.ts';
 import { type BirdRouter, startBird } from './support/bird.ts';
 import { at, type Cluster, startCluster } from './support/cluster.ts';
@@ -75,7 +75,7 @@ describe('simple mode, one replica on two nodes', function () {
   const holder = async () =>
     String(at(await cluster.api.get(LEASES, CONTROLLER_LEASE), 'spec', 'holderIdentity'));
 
-  async function pod(node: string, isProxied = false): Promise<AgentRun> {
+  async function pod(node: string, isProxied = false, machine = node): Promise<AgentRun> {
     const own = await cluster.serviceAccountKubeconfig(NAMESPACE, 'herald', { boundToNode: node });
     const kubeconfig = isProxied ? proxy.kubeconfig(own) : own;
     const api = cluster.apiAs(own);
@@ -86,7 +86,7 @@ describe('simple mode, one replica on two nodes', function () {
       PATIENT,
     );
     api.close();
-    const run = await startAgent({ cluster, node, kubeconfig, flags: FLAGS });
+    const run = await startAgent({ cluster, node, machine, kubeconfig, flags: FLAGS });
     runs.push(run);
     return run;
   }
@@ -165,16 +165,20 @@ describe('simple mode, one replica on two nodes', function () {
 
   it('does nothing, and says why, while the DaemonSet of another overlay exists', async () => {
     await cluster.applyKustomization(join(DEPLOY, 'overlays/single-node'));
-    await serve();
-    const run = await pod('a');
-    const seen = await run.logged(
-      'the DaemonSet',
-      ({ msg }) => String(msg).includes('DaemonSet herald-system/herald-agent exists'),
-      PATIENT,
+    await cluster.applyObjects(anycastClaim('198.51.100.0'));
+    const run = await pod('a', false, 'new');
+    await untilIpNode(
+      { cluster, node: 'a' },
+      'why it announces nothing, with a session',
+      ({ status }) => {
+        const isUpAlready = status.sessions?.some(({ state }) => state === 'Established') === true;
+        const { open, message = '' } = status.joined ?? {};
+        return isUpAlready && open === false && message.includes('DaemonSet');
+      },
     );
-    expect(String(seen['remedy'])).to.include('delete daemonset herald-agent');
-    await isUp('a');
     expect(await paths()).to.equal('');
+    const seen = run.lines().find(({ remedy }) => remedy !== undefined);
+    expect(String(seen?.['remedy'])).to.include('delete daemonset herald-agent');
     await cluster.api.delete(DAEMON_SETS, 'herald-agent');
     await untilPaths('a1');
   });

@@ -11,11 +11,12 @@ const FREE = { holder: '', isOwn: false, isLeaving: false };
 const OTHER = { holder: 'b_1', isOwn: false, isLeaving: false };
 const LEAVING = { ...OTHER, isLeaving: true };
 
-/** `0`, `1`, `2`: announced with so many steps down; `-`: not announced; `?`: not announced, and nothing speaks against it yet */
+/** `0`, `1`, `2`: announced with so many steps down; `-`: not announced; `?`: not announced, and nothing speaks against it yet; `!`: not joined */
 function brief(facts: AnnouncerFacts): string {
   const announcer = announcerOf(facts);
   if (announcer.kind === 'holding') return '0';
   if (announcer.kind === 'stepped-down') return String(announcer.steps);
+  if (announcer.kind === 'refused') return '!';
   return announcer.finding.isUnknown === true ? '?' : '-';
 }
 
@@ -34,7 +35,11 @@ describe('the announcer of simple mode', () => {
     ],
     ['the Lease is free again', { isLeading: false, hasAnnounced: true, reading: FREE }, '1'],
     ['another is leaving', { isLeading: false, hasAnnounced: false, reading: LEAVING }, '2'],
-    ['the old DaemonSet', { isLeading: true, hasAnnounced: true, refusal: { sentence: 'x' } }, '-'],
+    [
+      'the old DaemonSet',
+      { isLeading: true, hasAnnounced: true, refusal: { sentence: 'x', remedy: 'y' } },
+      '!',
+    ],
   ];
   for (const [what, facts, wanted] of rows) {
     it(`${what}: ${wanted}`, () => {
