@@ -105,8 +105,17 @@ function sessionStatus(input: StatusInput, plan: PeerPlan): readonly SessionStat
   return own.map((session) => ({
     ...base,
     ...liveSession(session, plan.kind === 'range'),
+    ...restartTime(plan, session),
     ...cannotCarry(input, plan, session),
   }));
+}
+
+function restartTime(
+  { peer: { gracefulRestart } }: PeerPlan,
+  { negotiated }: PeerStatus,
+): Pick<SessionStatus, 'restartSeconds'> {
+  if (gracefulRestart === undefined || negotiated?.peerGracefulRestart === undefined) return {};
+  return { restartSeconds: gracefulRestart.restartSeconds };
 }
 
 function formatPeerAddress(address: string, port: number | undefined): string {

@@ -42,7 +42,10 @@ export interface SessionStatus {
   readonly since: string;
   readonly routesSent: number;
   readonly routesReceived: number;
+  /** agreed by both; 0: none */
   readonly holdSeconds?: number;
+  /** how long the router keeps our routes when the connection is closed without a word; absent: graceful restart was not agreed */
+  readonly restartSeconds?: number;
   readonly lastError?: string;
   /** the peer is configured but cannot be used here, and why (no password file, no local ASN) */
   readonly refused?: string;

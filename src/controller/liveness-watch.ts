@@ -9,6 +9,7 @@ import type { IpNode } from '../model/ip-node.ts';
 import { DEFAULT_LEASE_TIMES } from '../model/lease-times.ts';
 import { NAMESPACE, nodeLease } from '../model/names.ts';
 import { optional } from '../model/optional.ts';
+import { ROUTER_LATE_SECONDS, routersKeepMs } from '../model/router-memory.ts';
 import { type LeaseSight, type Life, Liveness } from '../scheduler/liveness.ts';
 import type { Lease } from '../sources/kube/convert-lease.ts';
 import type { ControllerCaches } from './caches.ts';
@@ -31,7 +32,7 @@ export interface LivenessWatchOptions {
   readonly log: Log;
   readonly caches: Pick<
     ControllerCaches,
-    'leases' | 'ipNodes' | 'nodes' | 'subscribe' | 'whenSynced'
+    'leases' | 'ipNodes' | 'nodes' | 'peers' | 'subscribe' | 'whenSynced'
   >;
   /** Leases of kubelets, asked for only while no agent is heard; absent: nobody asks */
   readonly kubelets?: KubeletLeases;
@@ -121,12 +122,23 @@ export class LivenessWatch implements LivenessView {
       caches.subscribe('nodes', (name) => this.#nodeChanged(name)),
       // whoever leads may have found it dead a moment before a standby would, and fall silent with the next
       caches.subscribe('ipNodes', (_, now) => this.#read(now)),
+      // of sessions that do not tell what was agreed, the BGPPeer says how long it may be
+      caches.subscribe('peers', () => {
+        for (const ipNode of caches.ipNodes.items.values()) this.#read(ipNode);
+      }),
     ];
     this.#schedule();
   }
 
+  /** What the routers of a node that is gone may still have does not change with its IPNode: the last word stands. */
   #read(ipNode: IpNode | undefined): void {
     if (ipNode === undefined) return;
+    const { peers } = this.#options.caches;
+    const keepMs = routersKeepMs(ipNode, (name) => {
+      const peer = peers.get(name);
+      return peer?.ok === true ? peer.object : undefined;
+    });
+    this.#liveness.setRouters(nodeLease(ipNode.name), keepMs);
     const word = ipNode.status.conditions?.find(({ type }) => type === AGENT_ALIVE);
     if (word?.status !== 'False') return;
     this.#liveness.knowDead(nodeLease(ipNode.name), this.#options.clock.now());
@@ -199,12 +211,16 @@ export class LivenessWatch implements LivenessView {
 }
 
 function sightOf(lease: Lease): LeaseSight {
-  const { uid, holder, renewTime = '', transitions, resourceVersion, durationSeconds } = lease;
+  const { uid, holder, renewTime = '', transitions, resourceVersion } = lease;
+  const { durationSeconds, restartingSeconds } = lease;
   const mark = `${renewTime} ${transitions} ${resourceVersion}`;
+  const restartingMs =
+    restartingSeconds === undefined ? undefined : (restartingSeconds + ROUTER_LATE_SECONDS) * 1000;
   return {
     uid,
     mark,
     isReleased: holder === undefined,
     ...optional('durationSeconds', durationSeconds),
+    ...optional('restartingMs', restartingMs),
   };
 }

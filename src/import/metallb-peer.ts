@@ -1,6 +1,8 @@
 /** MetalLB's BGPPeer, of v1beta1 or v1beta2 → BGPPeer. Pure. A password that stands in it is never printed. */
 
 import { parseAddress } from 'bgp-ts';
+import { LONGEST_LEASE_SECONDS } from '../model/lease-times.ts';
+import { ROUTER_LATE_SECONDS } from '../model/router-memory.ts';
 import {
   filledText,
   flag,
@@ -126,10 +128,16 @@ function gapsOf(spec: Loose, about: string): readonly string[] {
       ? []
       : [`${about}: ${field} has no counterpart${why}`];
   const several = anyOf(items(spec, 'nodeSelectors')).length;
+  const hold = durationSeconds(text(spec, 'holdTime') ?? '') ?? 0;
   return [
     ...without('bfdProfile', ': there is no BFD yet, and a hold time of 9 s is the default'),
     ...without('vrf', ''),
     ...without('disableMP', ': families says what a session carries'),
+    ...(hold + ROUTER_LATE_SECONDS <= LONGEST_LEASE_SECONDS
+      ? []
+      : [
+          `${about}: with holdTime ${hold}s the router keeps the path of a dead node for up to ${hold} s, and an address of an exclusive pool moves only after that; Herald's default is 9 s`,
+        ]),
     ...(several < 2
       ? []
       : [

@@ -44,6 +44,10 @@ export interface IpNodeSession {
   readonly routesSent?: number;
   readonly routesReceived?: number;
   readonly lastError?: string;
+  /** agreed hold time; 0: none, so that no router forgets by itself */
+  readonly holdSeconds?: number;
+  /** agreed time of graceful restart */
+  readonly restartSeconds?: number;
   /** families that it is meant to carry and does not, though it is up */
   readonly cannotCarry?: readonly { readonly family: Family; readonly message: string }[];
 }

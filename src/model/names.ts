@@ -33,6 +33,8 @@ export const RELEASED_BY_ANNOTATION = 'herald.dev/released-by';
 export const RELEASED_AT_ANNOTATION = 'herald.dev/released-at';
 /** on a claim that several Services share: `namespace/name=HASH` of what each had when it was let in (docs/decisions/0034), with commas between */
 export const SHARE_TERMS_ANNOTATION = 'herald.dev/share-terms';
+/** on the Lease of a node whose agent restarts as planned: for how many seconds its routers keep its routes, from when it was written */
+export const RESTARTING_ANNOTATION = 'herald.dev/restarting-seconds';
 /** on an exclusive claim: nodes that lost their label and had not said yet that they announce it no more, separated by commas */
 export const FORMER_NODES_ANNOTATION = 'herald.dev/former-nodes';
 /** on a released claim that has such: who has taken up this version has let go of it */

@@ -32,6 +32,8 @@ export interface LeaseSight {
   readonly isReleased: boolean;
   /** how long it says that it lasts; absent: as long as one may */
   readonly durationSeconds?: number;
+  /** a planned restart: its routers keep its routes for so long from this sign on */
+  readonly restartingMs?: number;
 }
 
 /** sights of change before a node is usable */
@@ -43,6 +45,8 @@ interface Sighting {
   mark: string;
   /** by the last Lease that somebody held */
   times: LeaseTimes;
+  /** 0: no restart was announced */
+  restartingMs: number;
   /** on the clock that stands still while we are deaf */
   changedAt: number;
   /** when that was */
@@ -121,6 +125,7 @@ export class Liveness {
     if (!lease.isReleased) known.times = leaseTimes(leaseSeconds(lease.durationSeconds));
     known.changedAt = this.#clock.at(known.times, nowMs);
     known.changedMs = nowMs;
+    known.restartingMs = lease.restartingMs ?? 0;
     known.isReleased = lease.isReleased;
     known.isFoundDead = false;
   }
@@ -242,11 +247,11 @@ export class Liveness {
   }
 
   /** after so much silence another may have its claims: the node has stepped down, and if it is dead its routers have forgotten it */
-  #givenAwayMs(name: string, { times, isDeparted }: Sighting): number {
+  #givenAwayMs(name: string, { times, isDeparted, restartingMs }: Sighting): number {
     const keepMs = this.#routersMs.get(name) ?? 0;
     // nobody waits for ever for a machine that a person has taken away
     if (isDeparted && !Number.isFinite(keepMs)) return times.durationMs;
-    return Math.max(times.durationMs, keepMs === 0 ? 0 : keepMs + times.lastSignMs);
+    return Math.max(times.durationMs, restartingMs, keepMs === 0 ? 0 : keepMs + times.lastSignMs);
   }
 
   #silence(node: Sighting, nowMs: number): number {
@@ -254,10 +259,10 @@ export class Liveness {
   }
 
   #sighting(lease: LeaseSight, nowMs: number, proofs: number): Sighting {
-    const { uid, mark, isReleased, durationSeconds } = lease;
+    const { uid, mark, isReleased, durationSeconds, restartingMs = 0 } = lease;
     const times = isReleased ? DEFAULT_LEASE_TIMES : leaseTimes(leaseSeconds(durationSeconds));
     const changedAt = this.#clock.at(times, nowMs);
     const doubts = { isReleased, isFoundDead: false, isDeparted: false };
-    return { uid, mark, times, changedAt, changedMs: nowMs, proofs, ...doubts };
+    return { uid, mark, times, restartingMs, changedAt, changedMs: nowMs, proofs, ...doubts };
   }
 }

@@ -266,6 +266,50 @@ describe('exclusive addresses while nodes and controllers come and go', function
     second?.thaw();
   });
 
+  it('a frozen holder whose lease is shorter than the hold time of its router: never two equal paths (C12)', async () => {
+    // a router that remembers the dead for 9 s, or for 30
+    const hold = IS_LONG ? 30 : 9;
+    const other = await startBird({ folder: cluster.folder, holdSeconds: hold });
+    const timers = { holdSeconds: hold, keepaliveSeconds: 3 };
+    await end(world.agents, ALL);
+    for (const each of ALL) await world.agent(each, ['--lease-duration=2']);
+    try {
+      await cluster.applyObjects(
+        loopbackPeer('bird', other, ALL, { timers }),
+        poolBody('p', ['198.51.100.0/24'], exclusive()),
+      );
+      await allAtRest();
+      await serve(3);
+      const holders = async () => {
+        const found = await world.paths(other);
+        return [...found.values()].map((paths) => paths.map(({ node }) => node).join());
+      };
+      await untilValue(
+        'a, b and c hold one each',
+        holders,
+        (found) => found.toSorted().join(' ') === 'a b c',
+        PATIENTLY,
+      );
+      const sampler = world.sample(other);
+      world.agents.get('a')?.freeze();
+      await untilValue(
+        'a holds nothing',
+        holders,
+        (found) => found.length === 3 && !found.join().includes('a'),
+        PATIENTLY,
+      );
+      const samples = await sampler.stop();
+      expect(samples.length).to.be.above(30);
+      expect(equalAt(samples), 'two paths of equal preference').to.deep.equal([]);
+      const condition = conditionOf(await cluster.api.get(IP_NODES, 'b'), 'RoutersForgetInTime');
+      expect(condition).to.include({ status: 'False', reason: 'HoldTime' });
+    } finally {
+      await end(world.agents, ALL);
+      await cluster.applyObjects(loopbackPeer('bird', world.bird, ALL));
+      await other.kill();
+    }
+  });
+
   const survivors = ALL.flatMap((node, index) =>
     ALL.map((_, shift) => ({ node, controller: ALL[(index + shift) % 3] ?? node })),
   ).filter((_, index) => IS_LONG || index === 4);

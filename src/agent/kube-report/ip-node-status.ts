@@ -12,6 +12,8 @@ import type {
   IpNodeSession,
   IpNodeStatus,
 } from '../../model/ip-node.ts';
+import { optional } from '../../model/optional.ts';
+import { ROUTER_LATE_SECONDS } from '../../model/router-memory.ts';
 import type { Condition } from '../../model/service.ts';
 import type { AgentStatus, SessionStatus } from '../status.ts';
 import { plainText } from './plain-text.ts';
@@ -22,6 +24,8 @@ export interface ReportFacts {
   readonly joined: { readonly isOpen: boolean; readonly sentence: string; readonly since: string };
   readonly draining?: AgentStatus['draining'];
   readonly ignoresExcludeLabel?: boolean;
+  /** of the Lease, where this node has one */
+  readonly leaseSeconds?: number;
   readonly stale?: AgentStatus['stale'];
   readonly sessions: readonly SessionStatus[];
   /** addresses that go out to at least one router */
@@ -124,6 +128,8 @@ function session(one: SessionStatus, mostText: number): IpNodeSession {
     routesSent: one.routesSent,
     routesReceived: one.routesReceived,
     ...(lastError === '' ? {} : { lastError }),
+    ...(isUp(one) ? optional('holdSeconds', one.holdSeconds) : {}),
+    ...(isUp(one) ? optional('restartSeconds', one.restartSeconds) : {}),
     ...cannotCarry(one, mostText),
   };
 }
@@ -174,7 +180,9 @@ function conditionsOf(
   before: readonly Condition[],
   nowText: string,
 ): readonly Condition[] {
-  return [sessionsUp(facts.sessions), staleness(facts.stale)].map((told) => {
+  const slow = slowRouter(facts);
+  const all = [sessionsUp(facts.sessions), staleness(facts.stale)];
+  return [...all, ...(slow === undefined ? [] : [slow])].map((told) => {
     const last = before.find(({ type }) => type === told.type);
     const hasMoved = last?.status !== told.status;
     const since = hasMoved ? nowText : (last?.lastTransitionTime ?? nowText);
@@ -202,6 +210,25 @@ function sessionsUp(sessions: readonly SessionStatus[]): Told {
   const message = `${sessions.length - down.length} of ${sessions.length} are up; ${first.peer}: ${why}`;
   const reason = down.length === sessions.length ? 'NoneUp' : 'SomeDown';
   return { type, status: 'False', reason, message };
+}
+
+/** A lease that is shorter than its routers' memory moves nothing sooner. Told only where it is so. */
+function slowRouter({ sessions, leaseSeconds }: ReportFacts): Told | undefined {
+  if (leaseSeconds === undefined) return undefined;
+  const keeps = ({ holdSeconds = 0, restartSeconds = 0 }: SessionStatus) =>
+    Math.max(holdSeconds, restartSeconds);
+  const slowest = sessions.filter(isUp).toSorted((one, other) => keeps(other) - keeps(one))[0];
+  const endless = sessions.find((one) => isUp(one) && one.holdSeconds === 0);
+  const type = 'RoutersForgetInTime';
+  if (endless !== undefined) {
+    const message = `the session with ${endless.peer} has no hold time: no router would notice that this node is dead, so its exclusive addresses stay until its Node is deleted; set timers.holdSeconds`;
+    return { type, status: 'False', reason: 'NoHoldTime', message };
+  }
+  const seconds = slowest === undefined ? 0 : keeps(slowest) + ROUTER_LATE_SECONDS;
+  if (slowest === undefined || seconds <= leaseSeconds) return undefined;
+  const what = (slowest.restartSeconds ?? 0) > (slowest.holdSeconds ?? 0) ? 'restart' : 'hold';
+  const message = `${slowest.peer} may keep the routes of this node for ${seconds} s after its death (${what} time of ${seconds - ROUTER_LATE_SECONDS} s, and ${ROUTER_LATE_SECONDS} s more), so its exclusive addresses move no sooner, though --lease-duration is ${leaseSeconds}`;
+  return { type, status: 'False', reason: what === 'hold' ? 'HoldTime' : 'RestartTime', message };
 }
 
 function staleness(stale: AgentStatus['stale']): Told {

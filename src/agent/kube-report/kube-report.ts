@@ -60,6 +60,7 @@ class Report implements KubeReport {
   readonly #lease: NodeLease;
   readonly #levels: UnsettledLevels;
   readonly #unsubscribe: () => void;
+  readonly #leaseSeconds: number;
   #nodeUid: string | undefined;
   #need: { documents: unknown; node: unknown; isThere: boolean } | undefined;
   #wasOurs = false;
@@ -69,6 +70,7 @@ class Report implements KubeReport {
     this.#options = options;
     const { api, agent, clock, random, log, node, instance } = options;
     const { leaseSeconds = LONGEST_LEASE_SECONDS } = options;
+    this.#leaseSeconds = leaseSeconds;
     this.#levels = new UnsettledLevels(node);
     const nodeUid = () => agent.clusterNode?.uid;
     this.#object = new IpNodeObject({ api, clock, node, instance, nodeUid });
@@ -118,8 +120,14 @@ class Report implements KubeReport {
     await Promise.all([
       this.#writer.stop(isOver ? 'leave' : 'keep'),
       // the routes are withdrawn by now: who gets the claims next is alone with them
-      this.#lease.stop(isOver ? 'release' : 'keep'),
+      this.#lease.stop(isOver ? 'release' : { restartingSeconds: this.#restartSeconds() }),
     ]);
+  }
+
+  /** the longest that a router waits for the next process */
+  #restartSeconds(): number {
+    const { plans } = this.#options.agent.decided;
+    return Math.max(0, ...plans.map(({ peer }) => peer.gracefulRestart?.restartSeconds ?? 0));
   }
 
   /** cheap, since the agent says it often */
@@ -159,7 +167,8 @@ class Report implements KubeReport {
     const { agent, clock, ignoresExcludeLabel = false } = this.#options;
     const known = reportFacts(agent, this.#levels, clock.now());
     if (known === undefined) return undefined;
-    const facts = { ...known, ignoresExcludeLabel };
+    const lasts = this.#lease.isRunning ? { leaseSeconds: this.#leaseSeconds } : {};
+    const facts = { ...known, ignoresExcludeLabel, ...lasts };
     if (this.#end === undefined) return facts;
     const sentence = 'the agent has stopped; nothing is announced';
     return { ...facts, joined: { isOpen: false, sentence, since: this.#end.at }, levels: [] };

@@ -1,7 +1,7 @@
 /** The Lease of a node as it is written, and who may hold it. Pure. The times in it are for people: nobody compares them with a clock. */
 
 import { leaseSeconds } from '../../model/lease-times.ts';
-import { NAMESPACE, nodeLease } from '../../model/names.ts';
+import { NAMESPACE, nodeLease, RESTARTING_ANNOTATION } from '../../model/names.ts';
 import type { Lease } from '../../sources/kube/convert-lease.ts';
 import { NO_RECORD } from '../../sources/kube/written-fields.ts';
 
@@ -19,10 +19,12 @@ export interface LeaseWish {
   readonly wallMs: number;
   /** how long it lasts */
   readonly seconds: number;
+  /** a planned restart: routers keep the routes for so long from now */
+  readonly restartingSeconds?: number;
 }
 
 export function leaseBody(
-  { node, nodeUid, holder, wallMs, seconds }: LeaseWish,
+  { node, nodeUid, holder, wallMs, seconds, restartingSeconds }: LeaseWish,
   before: Lease | undefined,
 ): object {
   const time = new Date(wallMs).toISOString().replace('Z', '000Z');
@@ -35,6 +37,9 @@ export function leaseBody(
     metadata: {
       name: nodeLease(node),
       namespace: NAMESPACE,
+      ...(restartingSeconds === undefined
+        ? {}
+        : { annotations: { [RESTARTING_ANNOTATION]: String(restartingSeconds) } }),
       ...(nodeUid === undefined ? {} : { ownerReferences: [owner] }),
       ...(before === undefined
         ? {}

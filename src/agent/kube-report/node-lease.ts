@@ -16,7 +16,14 @@ import { LEASES } from '../../sources/kube/resources.ts';
 import { NamedTimers } from '../named-timers.ts';
 import { withDeadline } from './deadline.ts';
 import { caughtUp, FENCED, type Fence, isFenced, isSettled, lapsed, renewed } from './fence.ts';
-import { holderIdentity, leaseBody, mayTake, type Sighting, sight } from './lease-record.ts';
+import {
+  holderIdentity,
+  type LeaseWish,
+  leaseBody,
+  mayTake,
+  type Sighting,
+  sight,
+} from './lease-record.ts';
 
 export interface NodeLeaseOptions {
   readonly api: KubeApi;
@@ -106,12 +113,13 @@ export class NodeLease {
     this.#options.onFence(now);
   }
 
-  /** For good. What is given back is another's at once; what is kept is for our next process. */
-  async stop(how: 'release' | 'keep'): Promise<void> {
+  /** For good. What is given back is another's at once; what is kept is for our next process, and says for how long it is waited for. */
+  async stop(how: 'release' | 'keep' | { readonly restartingSeconds: number }): Promise<void> {
     this.#timers.cancelAll();
     const wasRunning = this.#isRunning;
     this.#isRunning = false;
-    if (wasRunning && how === 'release') await this.#release();
+    if (!wasRunning || how === 'keep') return;
+    await this.#leave(how === 'release' ? { holder: '' } : { holder: this.#identity, ...how });
   }
 
   #run(): void {
@@ -129,7 +137,7 @@ export class NodeLease {
     this.#askedInVain = 0;
     this.#askNotBeforeMs = 0;
     this.check();
-    await this.#release();
+    await this.#leave({ holder: '' });
   }
 
   #beat(): void {
@@ -180,7 +188,7 @@ export class NodeLease {
         return false;
       }
     }
-    const body = this.#body(this.#identity, lease);
+    const body = this.#body({ holder: this.#identity }, lease);
     const name = nodeLease(this.#options.node);
     const written =
       lease === undefined
@@ -243,13 +251,14 @@ export class NodeLease {
     });
   }
 
-  async #release(): Promise<void> {
+  /** The last word of this process. */
+  async #leave(last: Pick<LeaseWish, 'holder' | 'restartingSeconds'>): Promise<void> {
     const { api, clock, node } = this.#options;
     try {
       await withDeadline(clock, RELEASE_MS, async (signal) => {
         const lease = await this.#read(signal);
         if (lease?.holder !== this.#identity) return;
-        await api.update(LEASES, nodeLease(node), this.#body('', lease), { signal });
+        await api.update(LEASES, nodeLease(node), this.#body(last, lease), { signal });
       });
     } catch (error) {
       // it runs out by itself
@@ -258,11 +267,11 @@ export class NodeLease {
     this.#lease = undefined;
   }
 
-  #body(holder: string, before: Lease | undefined): object {
+  #body(last: Pick<LeaseWish, 'holder' | 'restartingSeconds'>, before: Lease | undefined): object {
     const { node, clock } = this.#options;
     this.#nodeUid = this.#options.nodeUid() ?? this.#nodeUid;
     const { durationMs } = this.#times;
-    const whose = { node, nodeUid: this.#nodeUid, holder };
+    const whose = { node, nodeUid: this.#nodeUid, ...last };
     const wish = { ...whose, wallMs: clock.wallTimeMs(), seconds: durationMs / 1000 };
     return leaseBody(wish, before);
   }

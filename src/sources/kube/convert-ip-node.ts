@@ -98,6 +98,8 @@ function sessionOf(entry: Loose): IpNodeSession | undefined {
     ...optional('routesSent', wholeNumber(entry, 'routesSent')),
     ...optional('routesReceived', wholeNumber(entry, 'routesReceived')),
     ...optional('lastError', filledText(entry, 'lastError')),
+    ...optional('holdSeconds', wholeNumber(entry, 'holdSeconds')),
+    ...optional('restartSeconds', wholeNumber(entry, 'restartSeconds')),
     ...optional('cannotCarry', listOf(entry, 'cannotCarry', uncarriedOf)),
   };
 }

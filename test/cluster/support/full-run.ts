@@ -77,9 +77,9 @@ export class FullRun {
   }
 
   /** Paths by address. */
-  async paths(): Promise<Map<string, Path[]>> {
+  async paths(bird = this.bird): Promise<Map<string, Path[]>> {
     const found = new Map<string, Path[]>();
-    for (const { prefix, from, asPath, since } of await this.bird.routes()) {
+    for (const { prefix, from, asPath, since } of await bird.routes()) {
       const [address = ''] = prefix.split('/');
       const node = this.nodes.find((_, index) => nodeSource(index) === from) ?? from;
       const path = { node, length: asPath.trim().split(/\s+/).length, since };
@@ -119,8 +119,8 @@ export class FullRun {
     );
   }
 
-  sample(): Sampler {
-    return new Sampler(() => this.paths());
+  sample(bird = this.bird): Sampler {
+    return new Sampler(() => this.paths(bird));
   }
 
   async endProcesses(): Promise<void> {

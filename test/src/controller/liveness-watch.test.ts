@@ -1,8 +1,13 @@
 import { expect } from 'chai';
 import { KubeletLeases } from '../../../src/controller/kubelet-leases.ts';
 import { LivenessWatch } from '../../../src/controller/liveness-watch.ts';
-import { CONTROLLER_LEASE, NAMESPACE, nodeLease } from '../../../src/model/names.ts';
-import { LEASES, NODES } from '../../../src/sources/kube/resources.ts';
+import {
+  CONTROLLER_LEASE,
+  NAMESPACE,
+  nodeLease,
+  RESTARTING_ANNOTATION,
+} from '../../../src/model/names.ts';
+import { IP_NODES, LEASES, NODES } from '../../../src/sources/kube/resources.ts';
 import { ClusterWorld } from './cluster-world.ts';
 
 describe('LivenessWatch', () => {
@@ -114,6 +119,69 @@ describe('LivenessWatch', () => {
     await run(10, ['n0', 'n1', 'n2']);
     await run(10, ['n2']);
     expect(watch.isBlind).to.equal(true);
+  });
+
+  describe('what routers may still have of a silent node', () => {
+    const session = (more: object) => {
+      const base = { peer: 'tor', address: '192.0.2.1', state: 'Established' };
+      return { status: { sessions: [{ ...base, ...more }] } };
+    };
+
+    /** after how many seconds of silence n0 is given away, beside one that lives */
+    async function givenAwayAfter(status: object): Promise<number> {
+      for (const name of ['n0', 'n1']) {
+        world.api.put(NODES, { metadata: { name } });
+        world.api.put(IP_NODES, { metadata: { name }, ...(name === 'n0' && status) });
+      }
+      world.peer('tor', {
+        timers: { holdSeconds: 90, keepaliveSeconds: 30, connectRetrySeconds: 5 },
+      });
+      await start();
+      await run(15, ['n0', 'n1']);
+      renew('n0');
+      for (let seconds = 0; seconds < 200; seconds += 1) {
+        if (watch.lifeOf('n0') === 'dead') return seconds;
+        if (seconds % 5 === 0) renew('n1');
+        await world.advance(1000);
+      }
+      return Number.POSITIVE_INFINITY;
+    }
+
+    it('is what was agreed on, and 3 s more, from a death that may follow the last renewal', async () => {
+      // 30 + 3 + 5.5
+      expect(await givenAwayAfter(session({ holdSeconds: 30 }))).to.equal(39);
+    });
+
+    it('is the restart time where that is longer', async () => {
+      const told = session({ holdSeconds: 9, restartSeconds: 60 });
+      expect(await givenAwayAfter(told)).to.equal(69);
+    });
+
+    it('is what the BGPPeer allows where an agent of 0.1 does not tell', async () => {
+      expect(await givenAwayAfter(session({}))).to.equal(99);
+    });
+
+    it('is for ever where there is no hold time', async () => {
+      expect(await givenAwayAfter(session({ holdSeconds: 0 }))).to.equal(Number.POSITIVE_INFINITY);
+    });
+
+    it('is waited for after a planned restart, from its last word on', async () => {
+      for (const name of ['n0', 'n1']) world.api.put(NODES, { metadata: { name } });
+      await start();
+      await run(15, ['n0', 'n1']);
+      world.api.put(LEASES, {
+        metadata: {
+          namespace: NAMESPACE,
+          name: nodeLease('n0'),
+          annotations: { [RESTARTING_ANNOTATION]: '60' },
+        },
+        spec: { holderIdentity: 'n0', renewTime: 'last', leaseDurationSeconds: 15 },
+      });
+      await run(60, ['n1']);
+      expect(watch.lifeOf('n0')).to.equal('silent');
+      await run(5, ['n1']);
+      expect(watch.lifeOf('n0')).to.equal('dead');
+    });
   });
 
   it('forgets nodes of which neither Lease nor Node is left', async () => {

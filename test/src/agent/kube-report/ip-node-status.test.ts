@@ -128,6 +128,30 @@ describe('the status of an IPNode', () => {
     expect(status.refusedMore).to.equal(3900);
   });
 
+  it('tells what was agreed with a router while the session is up', () => {
+    const agreed = { holdSeconds: 9, restartSeconds: 30 };
+    const [up] = ipNodeStatus(facts({ sessions: [session(agreed)] }), {}, NOW).sessions ?? [];
+    expect(up).to.include(agreed);
+    const idle = session({ state: 'idle', ...agreed });
+    const [down] = ipNodeStatus(facts({ sessions: [idle] }), {}, NOW).sessions ?? [];
+    expect(down).not.to.have.any.keys('holdSeconds', 'restartSeconds');
+  });
+
+  it('says where a short lease is of no use, and is silent about it elsewhere', () => {
+    const told = (leaseSeconds: number | undefined, over: Partial<SessionStatus>) => {
+      const lasts = leaseSeconds === undefined ? {} : { leaseSeconds };
+      const { conditions } = ipNodeStatus(facts({ sessions: [session(over)], ...lasts }), {}, NOW);
+      return conditions?.find(({ type }) => type === 'RoutersForgetInTime');
+    };
+    expect(told(undefined, { holdSeconds: 90 })).to.equal(undefined);
+    expect(told(15, { holdSeconds: 9 })).to.equal(undefined);
+    expect(told(2, { holdSeconds: 9 })?.message)
+      .to.include('tor may keep the routes')
+      .and.include('12 s');
+    expect(told(15, { holdSeconds: 9, restartSeconds: 60 })).to.include({ reason: 'RestartTime' });
+    expect(told(15, { holdSeconds: 0 })).to.include({ reason: 'NoHoldTime' });
+  });
+
   it('shows the sessions that are up where not all have room', () => {
     const down = Array.from({ length: 300 }, (_, index) =>
       session({ peer: `p${index}`, state: 'active' }),
