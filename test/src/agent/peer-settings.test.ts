@@ -186,7 +186,15 @@ describe('PasswordFiles', () => {
     expect(facts(() => 'x').has('open')).to.equal(false);
   });
 
+  for (const behind of ['\n\n', '\n# the rack on the left\n', '\r\nold\r\n']) {
+    it(`takes the first line alone: ${JSON.stringify(behind)} behind it`, () => {
+      const fact = facts(() => `secret${behind}`).get('tor');
+      expect(fact).to.deep.equal({ kind: 'ready', password: 'secret' });
+    });
+  }
+
   const bad = [
+    { name: 'empty in its first line', text: '\nsecret\n', words: 'an empty first line' },
     { name: 'empty', text: '\n', words: 'is empty' },
     { name: 'too long', text: 'x'.repeat(81), words: 'holds 81 octets, at most 80 are possible' },
     // two octets each

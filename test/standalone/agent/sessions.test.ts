@@ -176,7 +176,7 @@ describe('standalone: sessions of every shape', function () {
 
   it('a password from its file, and GTSM', async () => {
     const file = join(node.folder, 'key');
-    writeFileSync(file, `${KEY}\n`, { mode: 0o600 });
+    writeFileSync(file, `${KEY}\n\n# of rack 3\n`, { mode: 0o600 });
     await play(
       { address: '10.60.0.1', password: { file }, ttlSecurity: true },
       { isPassive: true, password: KEY, hasTtlSecurity: true },
