@@ -74,6 +74,9 @@ export class MemoryConnection implements Connection, PipeReceiver, PipeSender {
     });
   }
 
+  /** what is written is on its way at once */
+  flush(): void {}
+
   write(bytes: Uint8Array): boolean {
     const out = this.#wires?.out;
     if (this.#phase !== 'open' || out === undefined) return false;

@@ -134,6 +134,10 @@ export class NodeConnection implements Connection {
     return hasRoom;
   }
 
+  flush(): void {
+    this.#uncork();
+  }
+
   #uncork(): void {
     if (!this.#isCorked) return;
     this.#isCorked = false;

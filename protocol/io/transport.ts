@@ -85,6 +85,8 @@ export interface Connection {
    * after abort it takes nothing and says false.
    */
   write(bytes: Uint8Array): boolean;
+  /** hands what was written to the kernel now, not with what this turn of the event loop may still write */
+  flush(): void;
   /** bytes taken but not yet given to the kernel */
   readonly bufferedBytes: number;
   /**

@@ -9,6 +9,7 @@
 import type { ReceivedRoute } from '../bgp/adj-rib-in.ts';
 import { CeaseSubcode } from '../bgp/codes.ts';
 import type { Route } from '../bgp/route.ts';
+import type { StopReason } from '../bgp/session.ts';
 import type { Clock, Timer } from '../io/clock.ts';
 import { unmapAddress } from '../io/endpoint.ts';
 import type { InterfaceAddresses } from '../io/interface-addresses.ts';
@@ -68,6 +69,8 @@ type Wishes = Required<Desired>;
 export type SpeakerStop =
   /** going away: withdraw, for at most `deadlineMs` (5 s), then Cease/Administrative Shutdown with this text (RFC 9003) */
   | { readonly kind: 'shutdown'; readonly text?: string; readonly deadlineMs?: number }
+  /** no time is left: the same Cease, handed to the kernel before this call returns, and nothing in front of it */
+  | { readonly kind: 'at-once'; readonly text?: string }
   /** coming back soon: close without a NOTIFICATION so that neighbours keep our routes (RFC 4724) */
   | { readonly kind: 'restart' };
 
@@ -167,16 +170,11 @@ export class Speaker {
     this.#listenTimer?.cancel();
     const drivers = this.#drivers();
     if (how.kind === 'shutdown') {
-      await this.#within(
-        how.deadlineMs ?? WITHDRAW_DEADLINE_MS,
-        Promise.all(drivers.map((driver) => driver.leave())),
-      );
-      const text = how.text === undefined ? {} : { text: how.text };
-      const subcode = CeaseSubcode.administrativeShutdown;
-      await Promise.all(drivers.map((driver) => driver.stop({ kind: 'cease', subcode, ...text })));
-    } else {
-      await Promise.all(drivers.map((driver) => driver.stop({ kind: 'restart' })));
+      const left = Promise.all(drivers.map((driver) => driver.leave()));
+      await this.#within(how.deadlineMs ?? WITHDRAW_DEADLINE_MS, left);
     }
+    const reason = stopReason(how);
+    await Promise.all(drivers.map((driver) => driver.stop(reason)));
     await Promise.all([...this.#leaving, this.#dynamic.left()]);
     this.#peers.clear();
     this.#dynamic.clear();
@@ -376,6 +374,12 @@ export class Speaker {
       });
     });
   }
+}
+
+function stopReason(how: SpeakerStop): StopReason {
+  if (how.kind === 'restart') return how;
+  const text = how.text === undefined ? {} : { text: how.text };
+  return { kind: 'cease', subcode: CeaseSubcode.administrativeShutdown, ...text };
 }
 
 function accepts(settings: PeerSettings): boolean {

@@ -54,6 +54,8 @@ export class Wire implements ConnectionHandlers {
   send(message: Message): void {
     this.messagesSent += 1;
     this.write(encode(message, this.#context));
+    // the last word of a connection leaves also where the process ends this very moment
+    if (message.kind === 'notification') this.#connection?.flush();
   }
 
   /** finished messages; false = no more until onDrain */

@@ -37,6 +37,8 @@ export interface AgentOptions {
   readonly stopMoveMs?: number;
   /** simple mode with one replica that may start on another node */
   readonly announcer?: AnnouncerSource;
+  /** a stop drains no longer than this, whatever pools say: the process is killed soon after; absent: it is not */
+  readonly stopMostMs?: number;
   /** from a planned restart, over which routers have kept the routes */
   readonly isBack?: boolean;
   /** what the documents come from, for people */

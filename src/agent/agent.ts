@@ -301,12 +301,13 @@ export class Agent {
   }
 
   async #stop(reason: string): Promise<void> {
-    const { clock, speaker, log, node, addresses, stopMoveMs: moveMs } = this.#options;
+    const { clock, speaker, log, node, addresses, stopMoveMs: moveMs, stopMostMs } = this.#options;
     log.info('agent.stop', { reason }, 'draining');
     this.#saver.last();
     const isHeard = speaker.status().some(({ state }) => state === 'established');
     // with nobody to hear it there is nothing to wait for
-    const wait = isHeard ? optional('moveMs', moveMs) : { waitMs: 0 };
+    const bounds = { ...optional('moveMs', moveMs), ...optional('mostMs', stopMostMs) };
+    const wait = isHeard ? bounds : { waitMs: 0 };
     const why = `the agent stops (${reason})`;
     this.#knowledge.stopDrain = { sinceMs: clock.now(), reason: why, ...wait };
     this.#refresh();

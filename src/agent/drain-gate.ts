@@ -93,9 +93,10 @@ function withRemedy({ gate, ...rest }: TimedGate, remedy: string): TimedGate {
 function stopEnd(drain: Drain | undefined, pool: IpPool | undefined, isMoved: boolean): number {
   if (drain === undefined) return Number.POSITIVE_INFINITY;
   if (pool !== undefined && !pool.drain.on.includes('stop')) return drain.sinceMs;
+  const { sinceMs, waitMs, moveMs = 0, mostMs = Number.POSITIVE_INFINITY } = drain;
   const endMs = endOf(drain, pool);
-  if (!isMoved || drain.waitMs !== undefined) return endMs;
-  return Math.max(endMs, drain.sinceMs + (drain.moveMs ?? 0));
+  const movedMs = isMoved && waitMs === undefined ? sinceMs + moveMs : endMs;
+  return Math.min(Math.max(endMs, movedMs), sinceMs + mostMs);
 }
 
 function endOf(drain: Drain | undefined, pool: IpPool | undefined): number {

@@ -103,6 +103,8 @@ export interface Drain {
   readonly waitMs?: number;
   /** of a stop: exclusive claims of the API wait so long for their next node, where that is longer than the pool's wait */
   readonly moveMs?: number;
+  /** no longer than this, whatever else is said */
+  readonly mostMs?: number;
 }
 
 /** A claim as it was announced last, after its documents stopped asking for it. */

@@ -82,6 +82,8 @@ Example
 /** not a setting: two agents with different settings are whom it is about */
 const LOCK_FOLDER = '/run/herald';
 const EXIT_FAILED = 1;
+/** of `--stop-grace`: then the drain is over, whatever a pool says, since the Cease must be out before the process is killed */
+const LAST_SECONDS = 5;
 /** of `--stop-grace`: what is left for the end itself */
 const STOP_MARGIN_SECONDS = 20;
 
@@ -274,11 +276,14 @@ function createAgent(
     running.settings.podName !== '' &&
     machineMemory(settings, log).takeRestart(nodeClock.wallTimeMs());
   const speaker = createAgentSpeaker(addresses, isBack);
+  // or routers that know graceful restart would keep for its whole time what nobody serves any more
+  const text = `herald on ${nodeName} ends at once`;
+  world.onSuddenEnd(() => void speaker.stop({ kind: 'at-once', text }));
   const listenAddress = parseAddress(settings.listenAddress);
   const routerId = parseRouterId(settings.routerId);
   const present = listed(() => addresses.list());
   const withoutArp = namesWithoutArp(listed(() => addresses.links()));
-  const { sources, text } = sourcesOf(settings);
+  const { sources, text: source } = sourcesOf(settings);
   const store = new SavedViewFile(join(settings.stateDir, 'view.json'), log);
   const passwords = new FileTexts(fileThreads, () => agent.refreshPasswords());
   const agent = new Agent({
@@ -307,8 +312,9 @@ function createAgent(
     joinCheck,
     maxStaleMs: Number(settings.maxStale) * 1000,
     stopMoveMs: stopMoveMs(settings),
+    stopMostMs: Math.max(0, Number(settings.stopGrace) - LAST_SECONDS) * 1000,
     isBack,
-    source: text,
+    source,
     sources,
     ...optional('announcer', announcer),
     cluster: {

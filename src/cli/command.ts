@@ -12,6 +12,8 @@ export interface World {
   readonly version: string;
   /** called on the first SIGTERM or SIGINT; a second one ends the process at once */
   onStopSignal(handler: (signal: string) => void): void;
+  /** called right before a second stop signal, or an error that nobody caught, ends the process: there is no time for anything that waits */
+  onSuddenEnd(handler: () => void): void;
   /** called on each SIGHUP, which then no longer ends the process */
   onReloadSignal(handler: () => void): void;
 }

@@ -138,10 +138,30 @@ function onReloadSignal(handler: () => void): void {
   process.on('SIGHUP', handler);
 }
 
+/** what is to be said although the process ends this very moment; each in one go, since nothing that waits is waited for */
+const lastWords: (() => void)[] = [];
+
+function onSuddenEnd(handler: () => void): void {
+  lastWords.push(handler);
+}
+
+function sayLastWords(): void {
+  for (const say of lastWords.splice(0)) {
+    try {
+      say();
+    } catch {
+      // the process ends for another reason, and that one is told
+    }
+  }
+}
+
 function onStopSignal(handler: (signal: string) => void): void {
   let isStopping = false;
   const receive = (signal: NodeJS.Signals) => {
-    if (isStopping) process.exit(signal === 'SIGINT' ? 130 : 143);
+    if (isStopping) {
+      sayLastWords();
+      process.exit(signal === 'SIGINT' ? 130 : 143);
+    }
     isStopping = true;
     handler(signal);
   };
@@ -174,6 +194,9 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 // the terminal is gone, or `2>&1 | head` has seen enough: no reason to drop a session, and nobody left to tell
 process.stderr.on('error', () => undefined);
 
+// a mistake of ours: Node prints it and ends the process right after this
+process.on('uncaughtExceptionMonitor', sayLastWords);
+
 const { stdin, stdout, stderr, env, pid } = process;
 const args = process.argv.slice(2);
 try {
@@ -185,6 +208,7 @@ try {
     pid,
     version: version(),
     onStopSignal,
+    onSuddenEnd,
     onReloadSignal,
   });
   if (isService) leaveService(process.exitCode);

@@ -203,7 +203,7 @@ export const SETTINGS = {
     'SECONDS',
     '60',
     seconds(0),
-    'how long a stop may take until this process is killed (terminationGracePeriodSeconds of its pod, TimeoutStopSec of its unit): exclusive claims of the cluster stay announced, de-preferred, until another node has them, for this time less 20 s at most',
+    'how long a stop may take until this process is killed (terminationGracePeriodSeconds of its pod, TimeoutStopSec of its unit): exclusive claims of the cluster stay announced, de-preferred, until another node has them, for this time less 20 s at most; no drain of a stop is longer than this less 5 s',
   ),
 } as const satisfies Readonly<Record<string, SettingRow>>;
 

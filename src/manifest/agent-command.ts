@@ -25,12 +25,20 @@ const SOCKET = `${RUN_FOLDER}/agent.sock`;
 /** What an agent does after the last drain wait: withdraw, unbind, Cease, close; and a slow disk. */
 const STOP_MARGIN_SECONDS = 20;
 const DEFAULT_DRAIN_SECONDS = 10;
+/** of `--stop-grace` */
+const DEFAULT_STOP_GRACE = 60;
 
 /** The arguments behind `herald`, without the node's name. */
-export function agentArguments({ documentsFolder, flags }: AgentSettings): string[] {
+export function agentArguments(
+  documents: Documents,
+  { documentsFolder, flags }: AgentSettings,
+): string[] {
+  const grace = stopSeconds(documents);
+  const isSaid = grace <= DEFAULT_STOP_GRACE || flags.some(([flag]) => flag === 'stop-grace');
   return [
     'agent',
     ...['--source', `files:${documentsFolder}`, '--state-dir', STATE_FOLDER, '--socket', SOCKET],
+    ...(isSaid ? [] : ['--stop-grace', String(grace)]),
     ...flags.flatMap(([flag, value]) => [`--${flag}`, value]),
   ];
 }

@@ -64,7 +64,7 @@ spec:
       image: ${JSON.stringify(options.image)}
       imagePullPolicy: IfNotPresent
       args:
-${agentArguments(settings)
+${agentArguments(documents, settings)
   .map((argument) => `        - ${JSON.stringify(argument)}\n`)
   .join('')}      env:
         - name: HERALD_NODE_NAME

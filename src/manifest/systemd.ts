@@ -27,7 +27,7 @@ export function renderUnit(
 ): string {
   // %H is the machine's name: the same unit serves every machine
   const name = settings.nodeName === undefined ? '%H' : quoted(settings.nodeName);
-  const command = [options.exec, ...agentArguments(settings)].map(quoted);
+  const command = [options.exec, ...agentArguments(documents, settings)].map(quoted);
   const capabilities = needsBindService(documents, settings)
     ? 'CAP_NET_ADMIN CAP_NET_BIND_SERVICE'
     : 'CAP_NET_ADMIN';

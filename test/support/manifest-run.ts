@@ -24,6 +24,7 @@ export async function runManifest(...args: readonly string[]): Promise<ManifestR
     version: '9.9.9',
     onStopSignal: () => undefined,
     onReloadSignal: () => undefined,
+    onSuddenEnd: () => undefined,
   };
   const said = (stream: PassThrough) => String(stream.read() ?? '');
   try {

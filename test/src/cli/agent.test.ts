@@ -12,6 +12,7 @@ const world = (env: Readonly<Record<string, string>> = {}): World => ({
   stderr: new PassThrough(),
   onStopSignal: () => undefined,
   onReloadSignal: () => undefined,
+  onSuddenEnd: () => undefined,
 });
 
 describe('settings of herald agent that do not go together', () => {

@@ -99,6 +99,7 @@ describe('what herald announce reads', () => {
       version: 'test',
       onStopSignal: () => undefined,
       onReloadSignal: () => undefined,
+      onSuddenEnd: () => undefined,
     };
     const running = announceCommand.run([...PEER, '--from', '-'], world).catch(String);
     stdin.write('10.0.0.0/8\n10.1.');

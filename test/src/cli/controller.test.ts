@@ -17,6 +17,7 @@ function world(): World {
     version: 'test',
     onStopSignal: () => undefined,
     onReloadSignal: () => undefined,
+    onSuddenEnd: () => undefined,
   };
 }
 

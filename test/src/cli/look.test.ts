@@ -47,6 +47,7 @@ class Run {
         handler = given;
       },
       onReloadSignal: () => undefined,
+      onSuddenEnd: () => undefined,
     };
     this.exit = command.run(args, world);
   }

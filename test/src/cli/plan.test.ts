@@ -50,6 +50,7 @@ describe('herald plan on a folder of documents', () => {
       version: '0',
       onStopSignal: () => undefined,
       onReloadSignal: () => undefined,
+      onSuddenEnd: () => undefined,
     };
     const text = (stream: PassThrough) => String(stream.read() ?? '');
     try {

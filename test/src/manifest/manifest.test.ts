@@ -510,7 +510,7 @@ describe('herald manifest static-pod', () => {
     expect(at(agent, 'args')).to.deep.equal([
       'agent',
       ...['--source', 'files:/etc/herald', '--state-dir', '/var/lib/herald'],
-      ...['--socket', '/run/herald/agent.sock', ...joinArguments],
+      ...['--socket', '/run/herald/agent.sock', '--stop-grace', '80', ...joinArguments],
     ]);
     expect(at(agent, 'env', 0, 'valueFrom', 'fieldRef', 'fieldPath')).to.equal('spec.nodeName');
     expect(at(spec, 'volumes')).to.deep.equal([

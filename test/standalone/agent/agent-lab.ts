@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { AgentStatus } from '../../../src/agent/status.ts';
 import { ControlClient } from '../../../src/control/client.ts';
 import { createRouter } from '../../interop/routers/create.ts';
-import type { Route, Router } from '../../interop/routers/router.ts';
+import type { Neighbour, Route, Router } from '../../interop/routers/router.ts';
 import { documentText } from '../../support/document.ts';
 import { createLab, type Host, type Lab } from '../../support/netns.ts';
 import { done, notYet, until, untilValue } from '../../support/poll.ts';
@@ -99,7 +99,7 @@ export class AgentLab {
     return join(this.node.folder, 'ready');
   }
 
-  async startRouter(): Promise<void> {
+  async startRouter(changes: Partial<Neighbour> = {}): Promise<void> {
     await this.router.start(this.routerHost, {
       localAsn: ROUTER_ASN,
       routerId: ROUTER_ADDRESS,
@@ -111,6 +111,7 @@ export class AgentLab {
           localAddress: ROUTER_ADDRESS,
           isPassive: true,
           holdTimeSeconds: 9,
+          ...changes,
         },
       ],
     });

@@ -1,8 +1,11 @@
 /** How an agent leaves: in which order, how fast when told twice, and what a crash leaves behind. */
 
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { startCapture } from '../../support/capture.ts';
 import { untilValue } from '../../support/poll.ts';
+import type { SpawnOptions } from '../../support/process.ts';
 import { skipWithoutStandalone } from '../support/require-standalone.ts';
 import { AddressMonitor, LATE_STAMPS } from './address-monitor.ts';
 import { AgentLab, claim, peer, pool } from './agent-lab.ts';
@@ -92,6 +95,64 @@ describe('standalone: how an agent leaves', function () {
     expect(await lab.agent.ended).to.equal(143);
     expect(performance.now() - started, 'of the 30 s').to.be.below(10_000);
     await lab.announces([]);
+  });
+
+  describe('at a router that keeps the routes of who vanishes without a word (RFC 4724)', () => {
+    before(async () => {
+      await lab.router.stop();
+      await lab.startRouter({ isGracefulRestartHelper: true });
+    });
+    after(async () => {
+      await lab.router.stop();
+      await lab.startRouter();
+    });
+
+    async function drainingAtHelper(
+      flags: readonly string[] = [],
+      env: NonNullable<SpawnOptions['env']> = {},
+    ) {
+      lab.write({
+        'all.yaml': [
+          peer({ gracefulRestart: { restartSeconds: 120 } }),
+          pool({ drain: { waitSeconds: 60 } }),
+          claim(VIP),
+        ],
+      });
+      lab.ready(true);
+      lab.start(flags, { env });
+      await lab.announces([VIP]);
+      lab.agent.signal('SIGTERM');
+      await untilValue(
+        'the drain has begun',
+        () => lab.routes(),
+        ([route]) => route?.communities.includes('65535:0') === true,
+      );
+    }
+
+    it('a second signal in the middle of a drain: the route goes with a Cease', async () => {
+      await drainingAtHelper();
+      lab.agent.signal('SIGTERM');
+      expect(await lab.agent.ended).to.equal(143);
+      await lab.announces([], 15_000);
+      const [session] = await lab.router.sessions();
+      expect(session?.lastError).to.match(/Received: Administrative shutdown/i);
+    });
+
+    it('an error that nobody caught, in the middle of a drain: the route goes with a Cease', async () => {
+      const crash = join(lab.node.folder, 'crash.mjs');
+      writeFileSync(crash, "process.on('SIGUSR2', () => { throw new Error('planted'); });");
+      await drainingAtHelper([], { NODE_OPTIONS: `--import=${crash}` });
+      lab.agent.signal('SIGUSR2');
+      expect(await lab.agent.ended).to.not.equal(0);
+      expect(lab.agent.log()).to.contain('planted');
+      await lab.announces([], 15_000);
+    });
+
+    it('a wait that is longer than the process may live: it leaves in order before it is killed', async () => {
+      await drainingAtHelper(['--stop-grace', '7']);
+      expect(await lab.agent.ended).to.equal(0);
+      await lab.announces([], 15_000);
+    });
   });
 
   it('does not wait when no neighbour is there to hear it', async () => {
