@@ -19,7 +19,10 @@ const { version }: { readonly version: string } = JSON.parse(
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist);
 await build({
-  entryPoints: [{ in: join(root, 'src/cli/main.ts'), out: 'herald' }],
+  entryPoints: [
+    { in: join(root, 'src/cli/main.ts'), out: 'herald' },
+    { in: join(root, 'src/sources/files/piece-worker.ts'), out: 'piece-worker' },
+  ],
   outdir: dist,
   outExtension: { '.js': '.mjs' },
   // a command's code is read when the command is asked for: an agent does not compile the demo
@@ -36,6 +39,7 @@ await build({
   external: ['koffi', 'supports-color'],
   plugins: [plainBuiltins, leanKubernetesClient],
   define: {
+    HERALD_PIECE_WORKER: JSON.stringify('piece-worker.mjs'),
     HERALD_VERSION: JSON.stringify(version),
     HERALD_PAGE: JSON.stringify(readPageParts()),
   },

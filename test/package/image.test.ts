@@ -91,6 +91,7 @@ describe('the folder that the image is built from', () => {
       'herald/bin/herald',
       'herald/herald.mjs',
       'herald/image-entry.mjs',
+      'herald/piece-worker.mjs',
     ]);
     const modules = ours.filter((each) => each.startsWith('herald/node_modules/'));
     expect(

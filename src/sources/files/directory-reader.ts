@@ -1,7 +1,7 @@
 /**
  * Reads the documents of a directory, and again only what has changed: a file whose inode, size and times are the same is not
  * opened, a piece of a file whose text is the same is not parsed. All files are read in one go, so that a reading is of one moment; while
- * they are parsed the event loop has its turn, since no mass of documents may keep a session waiting. Known ones cost nearly
+ * they are parsed the event loop has its turn, and a large piece has a thread of its own, since no mass of documents may keep a session waiting. Known ones cost nearly
  * nothing: the largest case (10,000 documents in one file) is a few milliseconds after the first time.
  *
  * Symbolic links are followed, so the swap of a ConfigMap mount (`..data`) shows as files with other inodes.
@@ -11,8 +11,11 @@ import { type BigIntStats, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { errorCode } from '../../error-code.ts';
-import { type DocumentResult, readPiece } from './read-document.ts';
-import { contentLine, splitDocuments } from './split-documents.ts';
+import { type LocatedDocument, locatePiece, MAX_LINES } from './locate-piece.ts';
+import { PieceThread } from './piece-thread.ts';
+import { splitDocuments } from './split-documents.ts';
+
+export type { LocatedDocument } from './locate-piece.ts';
 
 export type DirectoryReading =
   | { readonly ok: true; readonly files: readonly FileReading[] }
@@ -21,12 +24,6 @@ export type DirectoryReading =
 export type FileReading =
   | { readonly ok: true; readonly name: string; readonly documents: readonly LocatedDocument[] }
   | { readonly ok: false; readonly name: string; readonly sentence: string };
-
-export interface LocatedDocument {
-  readonly result: DocumentResult;
-  /** of the file, from 1: where the document begins; of what is wrong, where it is refused */
-  readonly line: number;
-}
 
 interface KnownFile {
   readonly signature: string;
@@ -40,16 +37,12 @@ interface UnreadFile {
 }
 
 /** the documents of a piece, with lines from the piece's own start */
-interface ReadPiece {
-  readonly documents: readonly LocatedDocument[];
-  /** documents whose line only a slower parser can tell */
-  readonly hasUnknownLines: boolean;
-}
+type ReadPiece = readonly LocatedDocument[];
 
 /** a hundred thousand documents */
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
-/** one document is parsed without a pause: a second, at this size; a List of ten thousand claims has a third of it */
-const MAX_DOCUMENT_LENGTH = 4 * 1024 * 1024;
+/** what is larger takes too long for the main thread */
+const MAX_SMALL_LENGTH = 8 * 1024;
 /** so long the event loop may wait for us */
 const TURN_MS = 10;
 const NO_PIECES: ReadonlyMap<string, ReadPiece> = new Map();
@@ -80,13 +73,17 @@ export class DirectoryReader {
       return { name, known, look: isKept ? known : this.#look(name, known) };
     });
     const files = new Map<string, KnownFile>();
+    const thread = new PieceThread();
     for (const { name, known, look } of found) {
       const { signature: mark } = look;
       const pieces = known?.pieces ?? NO_PIECES;
       const file =
-        'text' in look ? { signature: mark, ...(await readFile(name, look.text, pieces)) } : look;
+        'text' in look
+          ? { signature: mark, ...(await readFile(name, look.text, pieces, thread)) }
+          : look;
       files.set(name, file);
     }
+    thread.end();
     this.#files = files;
     return { ok: true, files: [...files.values()].map(({ reading }) => reading) };
   }
@@ -138,53 +135,28 @@ async function readFile(
   name: string,
   text: string,
   known: ReadonlyMap<string, ReadPiece>,
+  thread: PieceThread,
 ): Promise<Omit<KnownFile, 'signature'>> {
   const pieces = new Map<string, ReadPiece>();
   const documents: LocatedDocument[] = [];
   let turnMs = performance.now();
+  let lines = MAX_LINES;
   for (const piece of splitDocuments(text)) {
     if (performance.now() - turnMs > TURN_MS) {
       await setImmediate();
       turnMs = performance.now();
     }
-    let read = pieces.get(piece.text) ?? known.get(piece.text) ?? readOnce(piece.text);
-    if (read.hasUnknownLines) read = await withLines(piece.text, read);
+    const before = pieces.get(piece.text) ?? known.get(piece.text);
+    const read = before ?? (await readOnce(piece.text, lines, thread));
+    if (before === undefined) lines -= read.filter(({ result }) => !result.ok).length;
     pieces.set(piece.text, read);
-    for (const { result, line } of read.documents) {
-      documents.push({ result, line: line + piece.line });
-    }
+    for (const { result, line } of read) documents.push({ result, line: line + piece.line });
   }
   return { reading: { ok: true, name, documents }, pieces };
 }
 
-const TOO_LONG: ReadPiece = {
-  documents: [
-    {
-      result: { ok: false, sentence: 'a document is larger than 4 MB; split it', path: [] },
-      line: 0,
-    },
-  ],
-  hasUnknownLines: false,
-};
-
-function readOnce(text: string): ReadPiece {
-  if (text.length > MAX_DOCUMENT_LENGTH) return TOO_LONG;
-  const start = contentLine(text);
-  const results = readPiece(text);
-  const documents = results.map((result) => {
-    return { result, line: result.ok ? start : (result.line ?? start) };
-  });
-  const hasUnknownLines = results.some((result) => !result.ok && result.path.length > 0);
-  return { documents, hasUnknownLines };
-}
-
-async function withLines(text: string, { documents }: ReadPiece): Promise<ReadPiece> {
-  const { findLine } = await import('./find-line.ts');
-  const located = documents.map(({ result, line }) => {
-    if (result.ok || result.path.length === 0) return { result, line };
-    return { result, line: findLine(text, result.path) ?? line };
-  });
-  return { documents: located, hasUnknownLines: false };
+function readOnce(text: string, lines: number, thread: PieceThread): Promise<ReadPiece> {
+  return text.length > MAX_SMALL_LENGTH ? thread.read(text, lines) : locatePiece(text, lines);
 }
 
 /** Hidden files, editors' leftovers and everything else is not ours. */

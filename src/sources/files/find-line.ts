@@ -7,10 +7,22 @@
 import { isMap, isScalar, LineCounter, parseDocument } from 'yaml';
 import type { DocumentPath } from '../../model/refusal.ts';
 
-/** The line within the piece, from 0; of the nearest field above where the path itself is not there. */
-export function findLine(piece: string, path: DocumentPath): number | undefined {
+type Parsed = ReturnType<typeof parseDocument>;
+
+/** Of each path the line within the piece, from 0; of the nearest field above where the path itself is not there. One parse for all. */
+export function findLines(
+  piece: string,
+  paths: readonly DocumentPath[],
+): readonly (number | undefined)[] {
   const lines = new LineCounter();
   const document = parseDocument(piece, { lineCounter: lines, merge: true, uniqueKeys: false });
+  return paths.map((path) => {
+    const offset = offsetOf(document, path);
+    return offset === undefined ? undefined : lines.linePos(offset).line - 1;
+  });
+}
+
+function offsetOf(document: Parsed, path: DocumentPath): number | undefined {
   let offset: number | undefined;
   for (let length = path.length; length > 0 && offset === undefined; length--) {
     const parent: unknown = document.getIn(path.slice(0, length - 1), true);
@@ -23,7 +35,7 @@ export function findLine(piece: string, path: DocumentPath): number | undefined 
       offset = rangeStart(document.getIn(path.slice(0, length), true));
     }
   }
-  return offset === undefined ? undefined : lines.linePos(offset).line - 1;
+  return offset;
 }
 
 function rangeStart(node: unknown): number | undefined {

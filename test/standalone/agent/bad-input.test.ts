@@ -70,6 +70,21 @@ describe('standalone: bad input', function () {
     await lab.announces([VIP]);
   });
 
+  it('a List of a thousand refused items: the session stays, and what is good comes (A5)', async () => {
+    await beside({});
+    const since = await lab.upSince();
+    const item = (index: number) =>
+      `- apiVersion: herald.dev/v1alpha1\n  kind: IPClaim\n  metadata: {name: 198.51.100.${index % 250}}\n  spec: {chekcs: []}\n`;
+    const items = Array.from({ length: 1000 }, (_, index) => item(index));
+    lab.write({
+      'a.yaml': [`apiVersion: v1\nkind: List\nitems:\n${items.join('')}`],
+      'b.yaml': [claim(OTHER)],
+    });
+    await lab.announces([VIP, OTHER], 120_000);
+    await says(/a\.yaml:7 .*chekcs.*checks/s, faults);
+    expect(await lab.upSince()).to.be.closeTo(since, SAME_SESSION_MS);
+  });
+
   it('overlapping pools: the later one is refused and names the other', async () => {
     await beside({
       'z.yaml': [documentText('IPPool', 'zz-again', { addresses: ['198.51.100.128/25'] })],
