@@ -132,5 +132,5 @@ bench-image: setup build ## the image beside the bundle: size, start, memory (wa
 	@$(NODE) test/bench/image/run.ts
 
 .PHONY: break-rows
-break-rows: setup ## takes behaviours out one line at a time, each in a copy, and wants the named test red (some minutes)
-	@$(NODE) tools/break-rows.ts
+break-rows: setup ## takes behaviours out one line at a time, each in a copy, and wants the named test red (root; ROWS=unit|standalone|cluster, or rows)
+	@$(NODE) tools/break-rows.ts $(ROWS)
