@@ -64,6 +64,10 @@ describe('the report of an agent, on a real API server', function () {
     agents.push(run);
     return run;
   };
+  const pathsOf = async (address: string) =>
+    (await bird.routes())
+      .filter(({ prefix: found }) => found === `${address}/32`)
+      .map(({ from, since }) => ({ from, sinceMs: Date.parse(`${since.replace(' ', 'T')}Z`) }));
   const session = async (peer: string) =>
     (await ipNodeOf(cluster, 'n1'))?.status.sessions?.find((one) => one.peer === peer);
 
@@ -245,6 +249,12 @@ describe('the report of an agent, on a real API server', function () {
       'it is there',
       ({ status }) => status.joined?.open === true,
     );
+    const before = await untilValue(
+      'BIRD has its route',
+      () => pathsOf(VIP),
+      (paths) => paths.length === 1,
+      { timeoutMs: 60_000 },
+    );
     const second = await start({ cluster, node: 'n1', machine: 'clone' });
     await untilValue(
       'the second says why it is not ready',
@@ -256,6 +266,19 @@ describe('the report of an agent, on a real API server', function () {
     expect(metrics).to.match(/^herald_joined 0$/m);
     expect(metrics).to.match(/^herald_claims_announced 0$/m);
     expect((await ipNodeOf(cluster, 'n1'))?.status.joined?.open).to.equal(true);
+    // both hear of this claim, and one of them announces it: by then the other has had its chance
+    await cluster.applyObjects(anycastClaim('198.51.100.8'));
+    await untilValue(
+      'BIRD has the route of a claim that came later',
+      () => pathsOf('198.51.100.8'),
+      (paths) => paths.length === 1,
+      { timeoutMs: 60_000 },
+    );
+    const [path, ...others] = await pathsOf(VIP);
+    expect(others, 'paths of the second').to.deep.equal([]);
+    expect(path?.from).to.equal(before[0]?.from);
+    // a second session of the same neighbour would have brought the route anew; BIRD may be off by a millisecond
+    expect(path?.sinceMs).to.be.closeTo(before[0]?.sinceMs ?? Number.NaN, 20);
   });
 
   it('says at its end that nothing is announced, gives its Lease back, and goes in peace', async () => {

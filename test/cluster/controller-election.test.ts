@@ -19,6 +19,9 @@ const QUICK = [
   '--leader-elect-retry-period=1',
 ];
 
+const { HERALD_TEST_LONG = '' } = process.env;
+const HANDOVERS = HERALD_TEST_LONG === '' ? 4 : 100;
+
 describe('several controllers', function () {
   this.timeout(300_000);
   let cluster: Cluster;
@@ -165,6 +168,27 @@ describe('several controllers', function () {
     const others = writes('a', since).filter((write) => !write.startsWith('create events'));
     // and so may a renewal
     expect([...new Set(others)]).to.deep.equal([`update leases ${CONTROLLER_LEASE} 200`]);
+  });
+
+  it(`gives the Lease back at each of ${HANDOVERS} stops, to a controller that waits (D5)`, async function () {
+    this.timeout(120_000 + HANDOVERS * 60_000);
+    await cluster.installCrds();
+    // a lease that would not be given back is followed after a minute and not before
+    const slow = ['--leader-elect-lease-duration=60', '--leader-elect-renew-deadline=40'];
+    const names = ['a', 'b'] as const;
+    const runs = new Map<string, HeraldRun>();
+    for (const name of names) {
+      runs.set(name, await controller(name, slow));
+      if (name === 'a') await leads('a', 60_000);
+    }
+    for (let stop = 0; stop < HANDOVERS; stop += 1) {
+      const [first, second] = stop % 2 === 0 ? names : names.toReversed();
+      if (first === undefined || second === undefined) throw new Error('two names');
+      await runs.get(second)?.logged('listed', ({ event }) => event === 'kube.synced', PATIENT);
+      expect(await runs.get(first)?.stop(), `stop ${stop}`).to.equal(0);
+      await leads(second, 40_000);
+      runs.set(first, await controller(first, slow));
+    }
   });
 
   it('goes on while one of three is left, whichever are killed', async () => {

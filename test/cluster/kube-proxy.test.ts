@@ -6,7 +6,7 @@
 
 import { expect } from 'chai';
 import { ANNOTATION } from '../../src/model/names.ts';
-import { inNamespace, SERVICES } from '../../src/sources/kube/resources.ts';
+import { ENDPOINT_SLICES, inNamespace, SERVICES } from '../../src/sources/kube/resources.ts';
 import { nowMs } from '../../tools/probe/monotonic.ts';
 import { Prober } from '../standalone/support/prober.ts';
 import { RouteWatch } from '../standalone/support/route-watch.ts';
@@ -192,6 +192,50 @@ describe('beside a real kube-proxy', function () {
       'herald.dev/Allocated',
     );
     expect(condition).to.include({ status: 'True', reason: 'Allocated' });
+  });
+
+  it('answers on a port that a Service gets later, and no more on one that it loses (D27)', async () => {
+    const { cluster } = world;
+    const address = '198.51.100.125';
+    await serve('ports', address);
+    await world.reachedBy(address, (hops) => hops === BOTH);
+    const services = inNamespace(SERVICES, 'default');
+    const { spec } = await cluster.api.get(services, 'ports');
+    const [first] = [field(spec, 'ports')].flat();
+    const routes = await RouteWatch.start(world.router);
+    const answers = async (port: number, isWanted: boolean) => {
+      const url = `http://${address}:${port}/readyz`;
+      const args = ['-s', '-o', '/dev/null', '--max-time', '2', url];
+      await untilValue(
+        `port ${port} ${isWanted ? 'answers' : 'is closed'}`,
+        async () => (await world.client.exec('curl', args, { anyStatus: true })).status === 0,
+        (isThere) => isThere === isWanted,
+        { timeoutMs: 60_000 },
+      );
+    };
+    await answers(80, true);
+    await answers(8443, false);
+    const later = { ...Object(first), name: 'later', port: 8443 };
+    delete later.nodePort;
+    const slices = inNamespace(ENDPOINT_SLICES, 'default');
+    const labelSelector = 'kubernetes.io/service-name=ports';
+    const [slice] = (await cluster.api.list(slices, { labelSelector })).items;
+    const [behind] = [field(slice, 'ports')].flat();
+    /** as the controllers of Kubernetes do it: the slices follow the Service, port by name */
+    const setPorts = async (ports: readonly { readonly name: string }[]) => {
+      await cluster.api.patch(services, 'ports', { kind: 'merge', body: { spec: { ports } } });
+      const followed = ports.map(({ name }) => ({ ...Object(behind), name }));
+      const body = { ports: followed };
+      await cluster.api.patch(slices, slice?.metadata.name ?? '', { kind: 'merge', body });
+    };
+    await setPorts([{ ...Object(first), name: 'first' }, later]);
+    await answers(8443, true);
+    await answers(80, true);
+    await setPorts([later]);
+    await answers(80, false);
+    await answers(8443, true);
+    expect(routes.events(address), 'changes of the ways').to.deep.equal([]);
+    await routes.stop();
   });
 
   it('the exclusive address of a Local Service goes where its pod is', async () => {

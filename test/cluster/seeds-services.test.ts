@@ -16,7 +16,7 @@ import {
 import { untilValue } from '../support/poll.ts';
 import { poolBody } from './support/agent-documents.ts';
 import { at, type Cluster, conditionOf } from './support/cluster.ts';
-import { FullRun, PATIENT } from './support/full-run.ts';
+import { FullRun, PATIENT, type Sample } from './support/full-run.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
 
 const PLAIN = { type: 'ClusterIP', loadBalancerClass: undefined };
@@ -169,11 +169,19 @@ describe('Services in the table of a router', function () {
     await add('swap', { spec: PLAIN, annotations: { [ANNOTATION.externalIp]: 'auto' } });
     await routed(0);
     await untilValue('it is in the list', () => externalIps('swap'), Boolean, PATIENT);
+    await world.heldBy(ip(0), 'a b');
+    const sampler = world.sample();
     await patch('swap', {
       metadata: { annotations: { [ANNOTATION.externalIp]: null } },
       spec: { externalIPs: [ip(33)] },
     });
     await routed(33);
+    const samples = await sampler.stop();
+    // the old one may go when the new one is there, from each node
+    const reachable = ({ paths }: Sample) =>
+      new Set([...(paths.get(ip(0)) ?? []), ...(paths.get(ip(33)) ?? [])].map(({ node }) => node));
+    expect(samples.length).to.be.above(3);
+    expect(samples.filter((sample) => reachable(sample).size !== 2)).to.deep.equal([]);
     await claimed([ip(33)]);
     expect(await externalIps('swap')).to.deep.equal([ip(33)]);
   });
@@ -188,16 +196,24 @@ describe('Services in the table of a router', function () {
     });
     // nobody places them but this test
     await unlead();
-    await cluster.applyObjects(
-      claim(ip(70), { node: 'a' }, { [nodeLabel('a')]: '0' }),
-      claim(ip(71), {}, {}),
-    );
-    await world.routed([ip(70)]);
-    const paths = (await world.paths()).get(ip(70)) ?? [];
-    expect(paths.map(({ node }) => node)).to.deep.equal(['a']);
-    const found = await cluster.api.list(IP_CLAIMS, { labelSelector: nodeLabel('a') });
-    expect(found.items.map(({ metadata }) => metadata.name)).to.deep.equal([ip(70)]);
-    for (const last of [70, 71]) await cluster.api.delete(IP_CLAIMS, ip(last));
+    const sampler = world.sample();
+    await cluster.applyObjects(claim(ip(71), {}, {}));
+    // each of them comes after the one that nobody has, so each node has read that one when it announces its own
+    for (const [node, last] of [
+      ['a', 70],
+      ['b', 72],
+    ] as const) {
+      await cluster.applyObjects(claim(ip(last), { node }, { [nodeLabel(node)]: '0' }));
+      await world.heldBy(ip(last), node);
+      const found = await cluster.api.list(IP_CLAIMS, { labelSelector: nodeLabel(node) });
+      expect(found.items.map(({ metadata }) => metadata.name)).to.deep.equal([ip(last)]);
+    }
+    await routed(70, 72);
+    const samples = await sampler.stop();
+    const nodesOf = (last: number) =>
+      new Set(samples.flatMap(({ paths }) => (paths.get(ip(last)) ?? []).map(({ node }) => node)));
+    expect([...nodesOf(70), ...nodesOf(71), ...nodesOf(72)]).to.deep.equal(['a', 'b']);
+    for (const last of [70, 71, 72]) await cluster.api.delete(IP_CLAIMS, ip(last));
     await routed();
   });
 

@@ -20,7 +20,7 @@ import { anycastClaim, poolBody } from './support/agent-documents.ts';
 import { agentKubeconfig, startAgent } from './support/agent-run.ts';
 import { type BirdRouter, startBird } from './support/bird.ts';
 import { at, type Cluster, conditionOf, startCluster } from './support/cluster.ts';
-import type { HeraldRun } from './support/herald-run.ts';
+import { type HeraldRun, startHerald } from './support/herald-run.ts';
 import { loopbackPeer } from './support/loopback.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
 import { freePorts } from './support/servers.ts';
@@ -303,8 +303,18 @@ describe('shapes of a cluster', function () {
     expect(await two.established()).not.to.include('127.0.1.1');
   });
 
-  it('a pool is read back as it was written, changed and deleted (E6)', async () => {
+  it('a pool is read back as it was written, changed and deleted, and the controller counts what it has (E6)', async () => {
     await cluster.installCrds();
+    const { kubeconfig, folder } = cluster;
+    const args = ['controller', '--metrics-address=off', '--leader-elect=false'];
+    runs.push(startHerald(args, { name: 'controller', folder, kubeconfig }));
+    const counted = (addresses: number) =>
+      untilValue(
+        `the controller counts ${addresses} addresses`,
+        async () => at(await cluster.api.get(IP_POOLS, 'p'), 'status', 'total'),
+        (found) => String(found) === String(addresses),
+        PATIENT,
+      );
     const annotations = { 'example.com/ticket': '42' };
     const spec = { addresses: ['192.168.16.248/29'], avoidFirstLast: true };
     const body = { apiVersion: 'herald.dev/v1alpha1', kind: 'IPPool' };
@@ -312,12 +322,14 @@ describe('shapes of a cluster', function () {
     const made = await cluster.api.get(IP_POOLS, 'p');
     expect(made.metadata.annotations).to.deep.equal(annotations);
     expect(at(made, 'spec')).to.deep.include(spec);
+    await counted(6);
     const addresses = ['192.168.16.250-192.168.16.252'];
-    await cluster.api.update(IP_POOLS, 'p', {
-      ...made,
-      spec: { ...Object(at(made, 'spec')), addresses },
-    });
-    expect(at(await cluster.api.get(IP_POOLS, 'p'), 'spec')).to.deep.include({ addresses });
+    const body2 = { spec: { addresses } };
+    await cluster.api.patch(IP_POOLS, 'p', { kind: 'merge', body: body2 });
+    await counted(3);
+    const changed = await cluster.api.get(IP_POOLS, 'p');
+    expect(changed.metadata.annotations, 'what others wrote').to.deep.equal(annotations);
+    expect(at(changed, 'spec')).to.deep.include({ ...spec, addresses });
     await cluster.api.delete(IP_POOLS, 'p');
     expect((await cluster.api.list(IP_POOLS)).items).to.deep.equal([]);
   });

@@ -5,13 +5,13 @@
 
 import { expect } from 'chai';
 import { ANNOTATION, EXCLUDE_LABEL } from '../../src/model/names.ts';
-import { IP_CLAIMS, inNamespace, SERVICES } from '../../src/sources/kube/resources.ts';
+import { IP_CLAIMS, inNamespace, LEASES, SERVICES } from '../../src/sources/kube/resources.ts';
 import { nowMs } from '../../tools/probe/monotonic.ts';
 import { Prober } from '../standalone/support/prober.ts';
 import { RouteWatch } from '../standalone/support/route-watch.ts';
 import { passes, untilValue } from '../support/poll.ts';
 import { poolBody } from './support/agent-documents.ts';
-import type { Cluster } from './support/cluster.ts';
+import { at, type Cluster } from './support/cluster.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
 import { nodeAddress, TrafficLab } from './support/traffic-lab.ts';
 
@@ -145,6 +145,37 @@ describe('traffic to Services', function () {
     expect(events.filter(({ gateways }) => gateways.length !== 1)).to.deep.equal([]);
     await world.startAgent(index);
     await world.reachedBy(ANYCAST, (hops) => hops === BOTH);
+  });
+
+  it('a node whose cable is cut loses its exclusive address to another, though its agent lives (A2)', async () => {
+    const [from = ''] = await world.hops(EXCLUSIVE);
+    const index = from === nodeAddress(1) ? 1 : 2;
+    const renewed = async () => {
+      const lease = await cluster.api.get(LEASES, `node-n${index}`);
+      return String(at(lease, 'spec', 'renewTime'));
+    };
+    await world.setUplink(index, 'down');
+    try {
+      const atCut = await renewed();
+      await world.reachedBy(EXCLUSIVE, (hops) => hops === nodeAddress(3 - index));
+      const prober = await probe(EXCLUSIVE, 80, 60);
+      await untilValue(
+        'the pod of the other node answers',
+        () => prober.read().at(-1)?.who ?? '',
+        (who) => who === `p${3 - index}`,
+      );
+      await prober.stop();
+      // the agent is not dead: it says so all the while, and after the move too
+      const atMove = await renewed();
+      expect(atMove > atCut, `${atCut}, then ${atMove}`).to.equal(true);
+      await untilValue('it lives on', renewed, (now) => now > atMove, { timeoutMs: 30_000 });
+    } finally {
+      await world.setUplink(index, 'up');
+    }
+    await world.reachedBy(ANYCAST, (hops) => hops === BOTH);
+    expect(await world.hops(EXCLUSIVE), 'it does not go back').to.deep.equal([
+      nodeAddress(3 - index),
+    ]);
   });
 
   it('keeps every route while the API server is dead, and nothing flaps when it is back', async () => {

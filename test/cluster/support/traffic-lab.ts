@@ -153,6 +153,12 @@ export class TrafficLab {
     this.runs.push(startHerald(args, options));
   }
 
+  /** The cable between a node and the router: without it the kernel of both has no carrier. The node still reaches the API, by its relay. */
+  async setUplink(index: number, state: 'up' | 'down'): Promise<void> {
+    // eth0 of the router is the client's, and the nodes follow in their order
+    await this.router.ip(`link set eth${index} ${state}`);
+  }
+
   /** What kube-proxy would do for a Service with these ports. */
   async serve(address: string, ports: readonly number[]): Promise<void> {
     for (const [index, host] of this.#nodes.entries()) {
