@@ -3,7 +3,6 @@
  * controller runs: the quarantine needs no memory.
  */
 
-import type { Timer } from 'bgp-ts';
 import { type ClaimRecord, releasedBy } from '../allocator/claim-record.ts';
 import { parseClaimName } from '../model/claim-name.ts';
 import type { IpNode } from '../model/ip-node.ts';
@@ -11,12 +10,11 @@ import { DONE, KeyQueue, type QueueOutcome } from '../sources/kube/key-queue.ts'
 import { ClaimWriter } from './claim-writer.ts';
 import type { LoopContext } from './loops.ts';
 import { isAwaited, quarantine } from './quarantine.ts';
-import { freedomOf } from './release-rules.ts';
+import { freedomOf, isHeldBy } from './release-rules.ts';
+import { ReleaseWaits } from './release-waits.ts';
 import type { ServiceWorld } from './service-world.ts';
 
 const DELETES = 4;
-/** reports of many nodes come together */
-const GATHER_MS = 50;
 
 export class ClaimRelease {
   readonly #context: LoopContext;
@@ -24,7 +22,7 @@ export class ClaimRelease {
   readonly #writer: ClaimWriter;
   readonly #queue: KeyQueue;
   readonly #ends: (() => void)[] = [];
-  #gather: Timer | undefined;
+  readonly #waits = new ReleaseWaits();
 
   constructor(context: LoopContext, world: ServiceWorld) {
     const { clock, random, counters } = context;
@@ -43,38 +41,50 @@ export class ClaimRelease {
   start(): void {
     const { caches } = this.#context;
     this.#ends.push(
-      caches.subscribe('ipNodes', (_, now, before) => {
-        if (hasMoved(now, before)) this.#allSoon();
+      caches.subscribe('ipNodes', (name, now, before) => {
+        if (hasMoved(now, before)) this.#heard(name);
       }),
-      caches.subscribe('nodes', (_, now, before) => {
-        if (isAwaited(before) && !isAwaited(now)) this.#allSoon();
+      caches.subscribe('nodes', (name, now, before) => {
+        if (isAwaited(before) && !isAwaited(now)) this.#heard(name);
       }),
     );
   }
 
   stop(): void {
     for (const end of this.#ends) end();
-    this.#gather?.cancel();
     this.#queue.stop();
   }
 
   /** a claim that has perhaps been released */
   readonly due = (name: string): void => this.#queue.add(name);
 
-  #allSoon(): void {
-    this.#gather ??= this.#context.clock.startTimer(GATHER_MS, () => {
-      this.#gather = undefined;
-      for (const { name } of this.#world.claims.released) this.#queue.add(name);
-    });
+  /** Only claims that wait for this node are looked at, and as a whole only those that wait for nobody else. */
+  #heard(node: string): void {
+    const { caches } = this.#context;
+    const ipNode = caches.ipNodes.get(node);
+    const hasNode = (name: string) => isAwaited(caches.nodes.get(name));
+    const isHeld = (name: string) => {
+      const claim = this.#released(name);
+      return claim !== undefined && ipNode !== undefined && isHeldBy(claim, ipNode, hasNode);
+    };
+    for (const name of this.#waits.take(node, isHeld)) this.#queue.add(name);
+  }
+
+  #released(name: string): ClaimRecord | undefined {
+    const address = parseClaimName(name);
+    const claim = address && this.#world.claims.at(address);
+    if (claim === undefined || claim.isBeingDeleted) return undefined;
+    return releasedBy(claim) === undefined ? undefined : claim;
   }
 
   async #look(name: string): Promise<QueueOutcome> {
-    const address = parseClaimName(name);
-    const claim = address && this.#world.claims.at(address);
-    if (claim === undefined || claim.isBeingDeleted || releasedBy(claim) === undefined) return DONE;
+    this.#waits.forget(name);
+    const claim = this.#released(name);
+    if (claim === undefined) return DONE;
     const nowMs = this.#context.clock.wallTimeMs();
     const freedom = freedomOf(claim, quarantine(this.#context));
     if (freedom.kind === 'held') {
+      this.#waits.set(name, freedom.by);
       return { kind: 'retry', afterMs: Math.max(freedom.untilMs - nowMs, 1) };
     }
     return await this.#delete(claim);

@@ -35,12 +35,19 @@ export function freedomOf(claim: ClaimRecord, quarantine: Quarantine): Freedom {
   const untilMs = (Number.isFinite(releasedMs) ? releasedMs : nowMs) + maxStaleMs;
   if (untilMs <= nowMs) return { kind: 'free' };
   const by: string[] = [];
-  for (const node of ipNodes) {
-    const version = awaitedVersion(claim, node);
-    if (version === undefined || !hasNode(node.name)) continue;
-    if (versionNumber(node.status.observedClaims ?? '') < version) by.push(node.name);
-  }
+  for (const node of ipNodes) if (isHeldBy(claim, node, hasNode)) by.push(node.name);
   return by.length === 0 ? { kind: 'free' } : { kind: 'held', by, untilMs };
+}
+
+/** whether this node is waited for */
+export function isHeldBy(
+  claim: ClaimRecord,
+  node: IpNode,
+  hasNode: Quarantine['hasNode'],
+): boolean {
+  const version = awaitedVersion(claim, node);
+  if (version === undefined || !hasNode(node.name)) return false;
+  return versionNumber(node.status.observedClaims ?? '') < version;
 }
 
 /**

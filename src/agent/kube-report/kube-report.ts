@@ -6,9 +6,8 @@
 import type { Clock, Random } from 'bgp-ts';
 import type { Log } from '../../log/log.ts';
 import { LONGEST_LEASE_SECONDS, leaseTimes } from '../../model/lease-times.ts';
-import { levelOf, nodeLabel } from '../../model/names.ts';
 import type { KubeApi } from '../../sources/kube/api.ts';
-import { IP_CLAIMS } from '../../sources/kube/resources.ts';
+import { areAsBelieved } from './claims-as-they-stand.ts';
 import { objection } from './instance.ts';
 import { IpNodeObject } from './ip-node-object.ts';
 import type { ReportFacts } from './ip-node-status.ts';
@@ -92,7 +91,7 @@ class Report implements KubeReport {
       nodeUid,
       times: leaseTimes(leaseSeconds),
       isNeeded: () => this.#needsLease(),
-      hasCaughtUp: (signal) => this.#hasCaughtUp(signal),
+      hasCaughtUp: (signal) => areAsBelieved(api, node, ownLevels(agent.documents, node), signal),
       onFence: (isFenced) => agent.setFenced(isFenced ? clock.now() : undefined),
     });
     // down from the beginning: what a saved View says of exclusive claims may not be true any more
@@ -172,18 +171,5 @@ class Report implements KubeReport {
     if (this.#end === undefined) return facts;
     const sentence = 'the agent has stopped; nothing is announced';
     return { ...facts, joined: { isOpen: false, sentence, since: this.#end.at }, levels: [] };
-  }
-
-  /** What this node acts by is what stands in the API now. Objects that it refused to read are none that it acts by. */
-  async #hasCaughtUp(signal: AbortSignal): Promise<boolean> {
-    const { api, agent, node } = this.#options;
-    // without a resourceVersion: not what some server remembers, but what it has when it has caught up with etcd
-    const list = await api.list(IP_CLAIMS, { labelSelector: nodeLabel(node), signal });
-    const standing = new Map(
-      list.items.map(({ metadata }) => [metadata.name, levelOf(metadata.labels ?? {}, node)]),
-    );
-    return [...ownLevels(agent.documents, node)].every(
-      ([name, level]) => standing.get(name) === level,
-    );
   }
 }

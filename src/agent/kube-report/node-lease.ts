@@ -43,8 +43,8 @@ export interface NodeLeaseOptions {
   readonly onFence: (isFenced: boolean) => void;
 }
 
-/** how long the claims may take to come, all together */
-const ASK_MS = 3000;
+/** how long the claims may take to come, all together: whoever gives up soon asks again, and makes it worse for all */
+const ASK_MS = 10_000;
 /** a thousand nodes come back from one outage together */
 const ASK_BACK_OFF = { firstMs: 1000, longestMs: 8000 };
 const RELEASE_MS = 1500;
@@ -68,6 +68,8 @@ export class NodeLease {
   /** how often in a row the claims were asked for in vain, and when they may be asked for again */
   #askedInVain = 0;
   #askNotBeforeMs = 0;
+  /** it was renewed in time before, and then was not */
+  #hasLapsed = false;
 
   constructor(options: NodeLeaseOptions) {
     this.#options = options;
@@ -105,7 +107,9 @@ export class NodeLease {
 
   /** Looks at the clock: what must step down does so now. Call it before anything is decided. */
   check(): void {
-    this.#fence = lapsed(this.#fence, this.#options.clock.now(), this.#times);
+    const before = this.#fence;
+    this.#fence = lapsed(before, this.#options.clock.now(), this.#times);
+    this.#hasLapsed ||= this.#fence !== before;
     const now = this.isFenced;
     if (now === this.#wasFenced) return;
     this.#wasFenced = now;
@@ -163,7 +167,11 @@ export class NodeLease {
     const nowMs = this.#options.clock.now();
     this.#fence = renewed(this.#fence, { startedMs, nowMs }, this.#times);
     this.check();
-    if (isSettled(this.#fence, this.#times)) this.#askForClaims();
+    if (!isSettled(this.#fence, this.#times)) return;
+    // after an outage all nodes have settled within the same second
+    if (this.#hasLapsed) this.#askIn(this.#options.random.next() * this.#times.renewMs);
+    else this.#askForClaims();
+    this.#hasLapsed = false;
   }
 
   #failed(error: unknown): void {
@@ -241,9 +249,13 @@ export class NodeLease {
   }
 
   #askAgain(atLeastMs = 0): void {
-    const { clock, random } = this.#options;
+    const { random } = this.#options;
     this.#askedInVain += 1;
-    const delayMs = Math.max(backOffMs(this.#askedInVain, random, ASK_BACK_OFF), atLeastMs);
+    this.#askIn(Math.max(backOffMs(this.#askedInVain, random, ASK_BACK_OFF), atLeastMs));
+  }
+
+  #askIn(delayMs: number): void {
+    const { clock } = this.#options;
     this.#askNotBeforeMs = clock.now() + delayMs;
     this.#timers.start('ask', delayMs, () => {
       this.#askNotBeforeMs = 0;

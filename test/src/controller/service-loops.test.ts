@@ -347,6 +347,44 @@ describe('ServiceLoops', () => {
     expect(bed.claim('192.0.2.0')).to.equal(undefined);
   });
 
+  it('looks at no released address for the report of a node that it does not wait for (C15)', async () => {
+    const nodes = Array.from({ length: 20 }, (_, index) => `n${index}`);
+    const services = Array.from({ length: 10 }, (_, index) => `s${index}`);
+    bed.pool('lab', ['192.0.2.0/24']);
+    for (const name of services) bed.service(name);
+    for (const name of nodes) bed.node(name, '1');
+    bed.node('off', '1');
+    const { caches } = bed.run(86_400_000);
+    await bed.settle();
+    for (const name of services) bed.api.remove(SERVICES, `a/${name}`);
+    await bed.settle();
+    const report = async (observed: number) => {
+      const joined = { open: true, reason: 'x', message: '', since: '' };
+      for (const name of nodes) {
+        const status = { joined, observedClaims: String(observed) };
+        bed.api.put(IP_NODES, { metadata: { name }, status });
+        await bed.settle();
+      }
+    };
+    await report(bed.api.version);
+    let walks = 0;
+    const { items } = caches.ipNodes;
+    const values = items.values.bind(items);
+    Object.assign(items, {
+      values: () => {
+        walks += 1;
+        return values();
+      },
+    });
+    for (let round = 1; round <= 5; round += 1) await report(bed.api.version);
+    expect(bed.claim('192.0.2.0'), 'it waits for the one that is off').to.not.equal(undefined);
+    // each walk is over all nodes: ten addresses and five rounds of twenty reports were a thousand, beside what the pool's status takes
+    expect(walks).to.be.below(500);
+    bed.node('off', String(bed.api.version));
+    await bed.settle();
+    expect(bed.claim('192.0.2.0')).to.equal(undefined);
+  });
+
   it('gives a released address back at once to the Service that asks for it by name', async () => {
     const annotations = { 'herald.dev/addresses': '192.0.2.3' };
     bed.pool('lab', ['192.0.2.0/29']);

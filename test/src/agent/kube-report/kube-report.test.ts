@@ -238,6 +238,20 @@ describe('the report of an agent', () => {
     expect(scene.prepend).to.equal(0);
   });
 
+  it('asks for its own claims by name when it is back, and lists no others (F14)', async () => {
+    const scene = new Scene();
+    scene.place('0');
+    await pass(scene.clock, 12_000);
+    scene.cut();
+    await pass(scene.clock, 30_000);
+    scene.api.fault = undefined;
+    const from = scene.api.calls.length;
+    await pass(scene.clock, 20_000);
+    expect(scene.prepend).to.equal(0);
+    const asked = scene.api.calls.slice(from).filter(({ resource }) => resource === IP_CLAIMS);
+    expect(asked.map(({ verb, name }) => `${verb} ${name ?? ''}`)).to.deep.equal([`get ${VIP}`]);
+  });
+
   it('a frozen process decides nothing at its old level: documents that come first find it down', async () => {
     const scene = new Scene();
     scene.place('0');

@@ -60,6 +60,24 @@ class Scene {
   }
 }
 
+/** after an outage of 30 s: how long after it the claims of so many nodes were asked for */
+async function askedAfterOutage(nodes: number): Promise<readonly number[]> {
+  const waits: number[] = [];
+  for (let seed = 1; seed <= nodes; seed += 1) {
+    const scene = new Scene(undefined, 'i1', seed);
+    await pass(scene.clock, 20_000);
+    const before = scene.asked.length;
+    scene.cut('refused');
+    await pass(scene.clock, 30_000);
+    scene.api.fault = undefined;
+    const backMs = scene.clock.now();
+    await pass(scene.clock, 20_000);
+    waits.push((scene.asked[before] ?? Number.NaN) - backMs);
+    await scene.lease.stop('keep');
+  }
+  return waits;
+}
+
 describe('the Lease of a node', () => {
   it('is made and renewed every five seconds while exclusive claims may come', async () => {
     const scene = new Scene();
@@ -229,5 +247,14 @@ describe('the Lease of a node', () => {
     expect(scene.fences.filter(({ isFenced }) => isFenced)).to.have.length(1);
     expect(scene.lease.isFenced).to.equal(false);
     await scene.lease.stop('keep');
+  });
+
+  it('asks for the claims once after an outage, each node in its own time within 5 s', async () => {
+    const waits = await askedAfterOutage(40);
+    const early = waits.filter((ms) => ms < 8500).length;
+    expect(Math.min(...waits)).to.be.at.least(4000);
+    expect(Math.max(...waits)).to.be.below(13_500);
+    // they settle between 5 s and 7 s after it; without a spread all would have asked by then
+    expect(early).to.be.within(8, 32);
   });
 });
