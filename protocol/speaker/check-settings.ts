@@ -31,7 +31,12 @@ export interface SortedSettings<P, R> {
 
 type RangeWish = Pick<DesiredRange, 'settings' | 'range' | 'limit'>;
 
-/** Those that can be had, and for each of the others one sentence. Of two that contradict each other the first is taken. Pure. */
+/**
+ * Those that can be had, and for each of the others one sentence. Of two that contradict each other the first is taken. Pure.
+ *
+ * @example
+ * sortSettings([]) // { peers: [], ranges: [], refused: [] }
+ */
 export function sortSettings<P extends { readonly settings: PeerSettings }, R extends RangeWish>(
   peers: readonly P[],
   ranges: readonly R[] = [],
