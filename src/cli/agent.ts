@@ -121,7 +121,12 @@ interface Running extends UserSettings {
 async function runAgent(running: Running): Promise<number> {
   const { settings, log, world } = running;
   const stopped = new Promise<string>((settle) => world.onStopSignal(settle));
-  const kernel = new RtnetlinkAddressTable({ ownedFile: join(settings.stateDir, 'addresses') });
+  const ownedFile = join(settings.stateDir, 'addresses');
+  const kernel = new RtnetlinkAddressTable({ ownedFile });
+  if (kernel.ownedTrouble !== undefined) {
+    const fields = { file: ownedFile, code: kernel.ownedTrouble };
+    log.warn('claim.bind', fields, 'no address can be bound until this file can be written');
+  }
   const addresses = new LockedAddressTable(kernel, () => takeAddressLock(LOCK_FOLDER, world.pid));
   const telemetry = await prepareTelemetry(running);
   const beside = { telemetry, announcer: await announcerOf(running) };

@@ -11,8 +11,10 @@
  */
 
 import { appendFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { type Address, formatAddress } from 'bgp-ts';
 import { errorCode } from '../error-code.ts';
+import { makeFolder } from './make-folder.ts';
 import { NetlinkError } from './netlink-calls.ts';
 
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
@@ -22,15 +24,35 @@ const lineOf = (address: Address, interfaceName: string) =>
 
 export class OwnedAddresses {
   readonly #file: string;
+  readonly #bootId: string;
   readonly #owned: Set<string>;
+  /** why there is no file to add to yet */
+  #trouble: string | undefined;
 
-  /** Reads what is there; throws where the folder cannot be written. */
+  /** Reads what is there. Where that or the writing fails nothing is owned by file until it can be written: `add` tries again. */
   constructor(file: string, bootId = readFileSync(BOOT_ID, 'utf8').trim()) {
     this.#file = file;
-    this.#owned = parseOwned(readIfThere(file), bootId);
-    const lines = [`boot ${bootId}`, ...[...this.#owned].map((line) => `+ ${line}`)];
-    writeFileSync(`${file}.new`, `${lines.join('\n')}\n`, { mode: 0o600 });
-    renameSync(`${file}.new`, file);
+    this.#bootId = bootId;
+    const text = readIfThere(file);
+    this.#owned = parseOwned(text.ok ? text.text : '', bootId);
+    this.#trouble = text.ok ? this.#rewrite() : text.code;
+  }
+
+  /** the code of what keeps the file from being written; undefined: nothing does */
+  get trouble(): string | undefined {
+    return this.#trouble;
+  }
+
+  #rewrite(): string | undefined {
+    const lines = [`boot ${this.#bootId}`, ...[...this.#owned].map((line) => `+ ${line}`)];
+    try {
+      makeFolder(dirname(this.#file));
+      writeFileSync(`${this.#file}.new`, `${lines.join('\n')}\n`, { mode: 0o600 });
+      renameSync(`${this.#file}.new`, this.#file);
+      return undefined;
+    } catch (error) {
+      return codeOf(error);
+    }
   }
 
   has(address: Address, interfaceName: string): boolean {
@@ -52,13 +74,18 @@ export class OwnedAddresses {
 
   /** A full disk is one more reason why an address cannot be added, and no reason to die. */
   #append(text: string): void {
+    // a file that was never written has no line about the boot, without which it counts for nothing
+    if (this.#trouble !== undefined) this.#trouble = this.#rewrite();
+    if (this.#trouble !== undefined) throw this.#refusal(this.#trouble);
     try {
       appendFileSync(this.#file, text);
-    } catch (cause) {
-      if (!(cause instanceof Error && 'code' in cause && typeof cause.code === 'string'))
-        throw cause;
-      throw new NetlinkError(cause.code, `cannot write ${this.#file}: ${cause.code}`, { cause });
+    } catch (error) {
+      throw this.#refusal(codeOf(error), error);
     }
+  }
+
+  #refusal(code: string, cause?: unknown): NetlinkError {
+    return new NetlinkError(code, `cannot write ${this.#file}: ${code}`, { cause });
   }
 }
 
@@ -74,11 +101,22 @@ export function parseOwned(text: string, bootId: string): Set<string> {
   return owned;
 }
 
-function readIfThere(file: string): string {
+type ReadText =
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly code: string };
+
+function readIfThere(file: string): ReadText {
   try {
-    return readFileSync(file, 'utf8');
+    return { ok: true, text: readFileSync(file, 'utf8') };
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return '';
-    throw error;
+    const code = codeOf(error);
+    return code === 'ENOENT' ? { ok: true, text: '' } : { ok: false, code };
   }
+}
+
+/** anything without a code of the system is our mistake */
+function codeOf(error: unknown): string {
+  const code = errorCode(error);
+  if (code === undefined) throw error;
+  return code;
 }

@@ -61,11 +61,15 @@ export class RtnetlinkAddressTable implements AddressTable {
   readonly #owned: OwnedAddresses | undefined;
   #snapshot: Snapshot | undefined;
 
-  /** Throws where `ownedFile` is needed and cannot be written. */
   constructor(options: RtnetlinkAddressTableOptions = {}) {
     this.#hasProtocol = options.hasProtocol ?? kernelHasAddressProtocol(release());
     const file = this.#hasProtocol ? undefined : options.ownedFile;
     this.#owned = file === undefined ? undefined : new OwnedAddresses(file);
+  }
+
+  /** why `ownedFile` is needed and cannot be written: nothing can be added until it can */
+  get ownedTrouble(): string | undefined {
+    return this.#owned?.trouble;
   }
 
   links(): readonly Link[] {

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { address } from 'bgp-ts';
@@ -55,5 +55,21 @@ describe('the file of owned addresses', () => {
     const text = 'boot one\n+ 2001:db8::7 lo\n+ 2001:db8::8 l';
     expect([...parseOwned(text, 'one')]).to.deep.equal(['2001:db8::7 lo']);
     expect([...parseOwned('', 'one')]).to.deep.equal([]);
+  });
+
+  it('make their folder, and are no reason to end where that cannot be (A8)', () => {
+    const deep = join(folder, 'not', 'there', 'yet');
+    expect(new OwnedAddresses(deep, 'one').trouble).to.equal(undefined);
+    const nowhere = new OwnedAddresses('/proc/herald/addresses', 'one');
+    expect(nowhere.trouble).to.equal('ENOENT');
+    expect(nowhere.has(seven, 'lo')).to.equal(false);
+    expect(() => nowhere.add(seven, 'lo')).to.throw(NetlinkError);
+    const late = join(folder, 'late');
+    writeFileSync(late, '');
+    const owned = new OwnedAddresses(join(late, 'addresses'), 'one');
+    expect(owned.trouble).to.equal('ENOTDIR');
+    rmSync(late);
+    owned.add(seven, 'lo');
+    expect(new OwnedAddresses(join(late, 'addresses'), 'one').has(seven, 'lo')).to.equal(true);
   });
 });

@@ -96,6 +96,18 @@ describe('standalone: the surroundings of an agent', function () {
     expect(await lab.agent.stop()).to.equal(0);
   });
 
+  it('nor on an old kernel, where bound addresses are told apart by a file (A8)', async () => {
+    documents();
+    const args = [
+      '--uname-2.6',
+      heraldProgram(),
+      ...lab.arguments(['--state-dir', '/proc/herald']),
+    ];
+    const old = lab.node.spawn('old-kernel', 'setarch', args);
+    await lab.announces([VIP]);
+    await old.stop();
+  });
+
   it('no descriptor is left: the session stays, and it drains, unbinds and ends as ever', async () => {
     lab.write({
       'all.yaml': [
