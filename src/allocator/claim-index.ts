@@ -11,6 +11,7 @@ export class ClaimIndex {
   readonly #byAddress = new Map<string, ClaimRecord>();
   readonly #byService = new Map<string, Map<string, ClaimRecord>>();
   readonly #byShare = new Map<string, Map<string, ClaimRecord>>();
+  readonly #byNamespace = new Map<string, Map<string, ClaimRecord>>();
   readonly #released = new Map<string, ClaimRecord>();
 
   /** The record that it replaced; `stale`: a newer one is known, and nothing has changed. */
@@ -22,6 +23,7 @@ export class ClaimIndex {
     if (before !== undefined) this.#unlink(key, before);
     this.#byAddress.set(key, claim);
     for (const entry of claim.services) link(this.#byService, serviceKey(entry), key, claim);
+    for (const name of namespacesOf(claim)) link(this.#byNamespace, name, key, claim);
     const share = claim.annotations[SHARE_KEY];
     if (share !== undefined) link(this.#byShare, share, key, claim);
     if (releasedBy(claim) !== undefined) this.#released.set(key, claim);
@@ -47,6 +49,11 @@ export class ClaimIndex {
     return inOrder(this.#byService.get(key));
   }
 
+  /** that Services of this namespace have, or have given back, in no order */
+  ofNamespace(name: string): Iterable<ClaimRecord> {
+    return this.#byNamespace.get(name)?.values() ?? NONE;
+  }
+
   sharedAs(word: string): readonly ClaimRecord[] {
     return inOrder(this.#byShare.get(word));
   }
@@ -65,10 +72,18 @@ export class ClaimIndex {
 
   #unlink(key: string, claim: ClaimRecord): void {
     for (const entry of claim.services) unlink(this.#byService, serviceKey(entry), key);
+    for (const name of namespacesOf(claim)) unlink(this.#byNamespace, name, key);
     const share = claim.annotations[SHARE_KEY];
     if (share !== undefined) unlink(this.#byShare, share, key);
     this.#released.delete(key);
   }
+}
+
+/** whose Services have it, or gave it back last */
+export function namespacesOf(claim: ClaimRecord): ReadonlySet<string> {
+  const [former] = releasedBy(claim)?.split('/') ?? [];
+  const names = claim.services.map(({ namespace }) => namespace);
+  return new Set(former === undefined ? names : [...names, former]);
 }
 
 /** Nodes answer to the release; whatever was written into the claim after it, they need not have seen. */

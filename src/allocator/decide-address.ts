@@ -157,7 +157,7 @@ function claimed(each: Case, claim: ClaimRecord, occasion: Occasion): Answer {
     : refused('ShareConflict', `${text} ${why}`, address);
 }
 
-function nameOfKey(service: Service, key: string): string {
+export function nameOfKey(service: Service, key: string): string {
   const [namespace = '', name = ''] = key.split('/');
   return nameFor(service, { namespace, name });
 }

@@ -2,7 +2,7 @@
  * What becomes of spec.externalIPs of a Service of any type, and of the annotation herald.dev/external-ip: auto. Pure.
  *
  * Whoever may edit a Service can write any address there (CVE-2020-8554), so only pools that say allowExternalIPs are announced.
- * Everything that is written there is reserved all the same, which is the address book's matter.
+ * What is written there is reserved where the Service could have the address: a pool that is closed to it loses nothing to it.
  */
 
 import { type Address, addressEquals, formatAddress } from 'bgp-ts';
@@ -17,7 +17,10 @@ import {
   grantedAddress,
   isGrant,
   type Problem,
+  type World,
 } from './decision.ts';
+import { limited } from './limits.ts';
+import { notForService } from './pool-choice.ts';
 import { externalAddresses, isLocalUntold } from './service-request.ts';
 
 const LOCAL_NEEDS =
@@ -47,8 +50,10 @@ export function decideExternal(
   const wanted = listed.filter((address) => !includes(unwanted, address));
   const grants: Grant[] = [];
   const problems: Problem[] = [];
-  for (const address of wanted) {
-    const answer = listedAddress(each, address);
+  for (const answer of limited(
+    each,
+    wanted.map((address) => listedAddress(each, address)),
+  )) {
     if (isGrant(answer)) grants.push(answer);
     // an address outside every pool is no business of ours
     else if (answer.reason !== 'AddressNotInPool') problems.push({ ...answer, isOptional: true });
@@ -98,6 +103,18 @@ function autoAddress(each: Case, mine: readonly ClaimRecord[]): Grant | Problem 
   const how = 'ask whoever keeps the pools for one with allowExternalIPs';
   const why = `no pool gives external IPs to this Service (${answer.message}); ${how}`;
   return { ...refused('ExternalIPNotAllowed', why) };
+}
+
+/** What nobody else is given because this Service lists it: nothing of pools that are closed to it, or that count what each namespace has. */
+export function reservedAddresses(
+  service: Service,
+  { book, namespaceLabels }: Pick<World, 'book' | 'namespaceLabels'>,
+): readonly Address[] {
+  return externalAddresses(service).filter((address) => {
+    const pool = book.poolOf(address);
+    if (pool === undefined || pool.namespaces?.maxAddresses !== undefined) return false;
+    return notForService(pool, service, namespaceLabels(service.namespace)) === undefined;
+  });
 }
 
 export function includes(addresses: readonly Address[], address: Address): boolean {

@@ -5,6 +5,7 @@ import type { IpPool } from '../model/ip-pool.ts';
 import type { ClaimRecord } from './claim-record.ts';
 import { notAllowed } from './decide-address.ts';
 import type { Answer, Case, Grant, Problem } from './decision.ts';
+import { atLimit, isAtLimit, isBeyondLimit } from './limits.ts';
 import { notForService } from './pool-choice.ts';
 import { whyNotShared } from './sharing.ts';
 
@@ -17,11 +18,14 @@ export function newAddress(each: Case, family: Family, purpose: Purpose): Answer
   const shared = purpose === 'load-balancer' ? beside(each, family) : undefined;
   if (shared !== undefined) return shared;
   const { fitting, misfits } = candidates(each, family, purpose);
-  for (const { name } of fitting) {
+  const open = fitting.filter((pool) => !isAtLimit(each, pool));
+  for (const { name } of open) {
     const grant = lowestOf(each, name, family, purpose);
     if (grant !== undefined) return grant;
   }
-  return fitting.length > 0 ? exhausted(fitting, family) : noPool(each, family, misfits);
+  if (open.length > 0) return exhausted(open, family);
+  const [limit] = fitting;
+  return limit === undefined ? noPool(each, family, misfits) : atLimit(each, limit);
 }
 
 /** A claim of the same word that has room; or word that one is being written. */
@@ -42,6 +46,7 @@ function hasRoomFor(claim: ClaimRecord, each: Case): boolean {
   const { service, world } = each;
   if (claim.isBeingDeleted || claim.isUnreadable || claim.services.length === 0) return false;
   if (notAllowed(each, claim.address, 'request') !== undefined) return false;
+  if (isBeyondLimit(each, claim.address)) return false;
   const shareAcross = world.book.poolOf(claim.address)?.shareAcross ?? [];
   const why = whyNotShared(service, claim, { shareAcross, service: world.service });
   return why === undefined;

@@ -4,10 +4,10 @@
  */
 
 import { type Address, formatAddress } from 'bgp-ts';
-import type { Service } from '../model/service.ts';
+import { type Service, serviceKey } from '../model/service.ts';
 import { AddressSet, unique } from './address-set.ts';
 import { AUTO_EXTERNAL, type ClaimRecord, entryOf } from './claim-record.ts';
-import { isStanding, whyLeft } from './decide-address.ts';
+import { isStanding, nameOfKey, whyLeft } from './decide-address.ts';
 import { decideExternal, type ExternalDecision, includes } from './decide-external.ts';
 import { decideLoadBalancer, type LoadBalancerDecision } from './decide-load-balancer.ts';
 import {
@@ -109,7 +109,9 @@ function balanced(
     kind: kindOf(grants, needed),
     leave,
     ingress: unique([...own, ...decision.covered, ...kept]),
-    verdict: verdictOf(decision.grants, [...decision.problems], decision.covered),
+    verdict:
+      warnedOf(each, decision.grants) ??
+      verdictOf(decision.grants, decision.problems, decision.covered),
   };
 }
 
@@ -174,6 +176,26 @@ function verdictOf(
   }
   const missing = problems.map(({ message }) => `; ${message}`).join('');
   return { status: 'True', reason: 'Allocated', message: `${has}${missing}` };
+}
+
+/**
+ * Whoever may edit a Service draws the traffic of any address by writing it into spec.externalIPs (CVE-2020-8554): nobody can prevent that here,
+ * but the one that has the address is told.
+ */
+function warnedOf(each: Case, grants: readonly Grant[]): Verdict | undefined {
+  const { key, service, world } = each;
+  for (const grant of grants) {
+    if (grant.kind !== 'keep') continue;
+    const { claim } = grant;
+    const members = new Set(claim.services.map(serviceKey));
+    const other = [...world.listersOf(claim.address)].find((by) => by !== key && !members.has(by));
+    if (other === undefined) continue;
+    const whose = nameOfKey(service, other);
+    const what = `${formatAddress(claim.address)} is listed in spec.externalIPs of ${whose}, which gets traffic of this address`;
+    const how = 'have it taken out there, or forbid it by the component deny-external-ips';
+    return { status: 'True', reason: 'ListedByOther', message: `${what}; ${how}` };
+  }
+  return undefined;
 }
 
 function describe(grant: Grant): string {

@@ -20,6 +20,10 @@ export interface World {
   readonly isDefaultClass: boolean;
   readonly service: (key: string) => Service | undefined;
   readonly namespaceLabels: (namespace: string) => Labels | undefined;
+  /** addresses that Services of this namespace have, are about to get, or have given back and that are not free yet; one may come twice */
+  readonly addressesOf: (namespace: string) => Iterable<Address>;
+  /** Services that list this address in spec.externalIPs, whether it is reserved for them or not */
+  readonly listersOf: (address: Address) => Iterable<string>;
   /** another Service writes a claim under this sharing word at this moment */
   readonly isShareBusy: (word: string, key: string) => boolean;
 }
@@ -65,7 +69,9 @@ export type Reason =
   | 'NoPool'
   | 'NoPoolForService'
   | 'PoolExhausted'
+  | 'NamespaceLimit'
   | 'ExternalIPNotAllowed'
+  | 'ListedByOther'
   | 'OwnedByOther';
 
 /** Something wanted that cannot be had: `waiting` ends by itself, `refused` when somebody changes something. */
@@ -80,6 +86,8 @@ export interface Problem {
   readonly pools?: readonly { readonly pool: string; readonly family: Family }[];
   readonly address?: Address;
   readonly shareKey?: string;
+  /** addresses that Services of this namespace have are in the way */
+  readonly limitOf?: string;
 }
 
 export type Answer = Grant | Problem;

@@ -41,8 +41,11 @@ export function notForService(
 function takesNamespace(pool: IpPool, namespace: string, labels: Labels | undefined): boolean {
   const { namespaces } = pool;
   if (namespaces === undefined) return true;
-  if (namespaces.names.includes(namespace)) return true;
+  const { names, selector, maxAddresses } = namespaces;
+  // a limit alone is one for all namespaces
+  if (names.length === 0 && selector === undefined && maxAddresses !== undefined) return true;
+  if (names.includes(namespace)) return true;
   // a choice by names alone selects nothing by labels
-  if (namespaces.selector === undefined) return false;
-  return labels !== undefined && selects(namespaces.selector, labels);
+  if (selector === undefined) return false;
+  return labels !== undefined && selects(selector, labels);
 }

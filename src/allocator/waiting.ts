@@ -15,6 +15,8 @@ export interface Wish {
   readonly addresses: readonly Address[];
   /** whatever comes of a write that another Service with this word has under way */
   readonly shareKey?: string;
+  /** an address that Services of this namespace give back */
+  readonly limitOf?: string;
 }
 
 export class Waiting {
@@ -23,6 +25,7 @@ export class Waiting {
   readonly #byKey = new Map<string, Wish>();
   readonly #byAddress = new Map<string, Set<string>>();
   readonly #byShare = new Map<string, Set<string>>();
+  readonly #byLimit = new Map<string, Set<string>>();
 
   get size(): number {
     return this.#wishes.length;
@@ -42,6 +45,7 @@ export class Waiting {
     this.#wishes.splice(this.#placeOf(wish), 0, wish);
     for (const address of wish.addresses) join(this.#byAddress, addressKey(address), wish.key);
     if (wish.shareKey !== undefined) join(this.#byShare, wish.shareKey, wish.key);
+    if (wish.limitOf !== undefined) join(this.#byLimit, wish.limitOf, wish.key);
   }
 
   remove(key: string): void {
@@ -51,6 +55,7 @@ export class Waiting {
     this.#wishes.splice(this.#placeOf(wish), 1);
     for (const address of wish.addresses) part(this.#byAddress, addressKey(address), key);
     if (wish.shareKey !== undefined) part(this.#byShare, wish.shareKey, key);
+    if (wish.limitOf !== undefined) part(this.#byLimit, wish.limitOf, key);
   }
 
   /** all of them, the oldest first */
@@ -74,6 +79,12 @@ export class Waiting {
 
   forShare(word: string): Iterable<string> {
     return this.#byShare.get(word) ?? [];
+  }
+
+  /** those that their namespace's share of a pool keeps waiting, the oldest first */
+  forLimit(namespace: string): readonly string[] {
+    const keys = this.#byLimit.get(namespace);
+    return keys === undefined ? [] : this.keys.filter((key) => keys.has(key));
   }
 
   /** True when those that wait longer for the same leave something of the `free` ones over for this Service. */

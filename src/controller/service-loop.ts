@@ -288,11 +288,13 @@ function wishOf(
   if (problems.length === 0) return undefined;
   const addresses: Address[] = problems.flatMap(({ address }) => address ?? []);
   const shareKey = problems.find((problem) => problem.shareKey !== undefined)?.shareKey;
+  const limitOf = problems.find((problem) => problem.limitOf !== undefined)?.limitOf;
   return {
     key,
     createdMs,
     pools: problems.flatMap(({ pools }) => pools ?? []),
     addresses,
     ...(shareKey !== undefined && { shareKey }),
+    ...(limitOf !== undefined && { limitOf }),
   };
 }

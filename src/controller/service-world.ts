@@ -5,18 +5,19 @@
 
 import { type Address, addressKey, FAMILIES, parseAddress } from 'bgp-ts';
 import { AddressBook, type Holder } from '../allocator/address-book.ts';
-import { ClaimIndex } from '../allocator/claim-index.ts';
+import { ClaimIndex, namespacesOf } from '../allocator/claim-index.ts';
 import type { ClaimRecord } from '../allocator/claim-record.ts';
 import type { ReachOf } from '../allocator/claim-writes.ts';
 import type { CoolDownOptions } from '../allocator/cool-down.ts';
+import { reservedAddresses } from '../allocator/decide-external.ts';
 import { ALLOCATED_CONDITION, type World } from '../allocator/decision.ts';
 import { type PoolChoice, poolChoice } from '../allocator/pool-choice.ts';
-import { externalAddresses } from '../allocator/service-request.ts';
 import { termsOf } from '../allocator/share-terms.ts';
 import { Waiting, type Wish } from '../allocator/waiting.ts';
 import type { ClusterNode } from '../model/cluster-node.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpPool } from '../model/ip-pool.ts';
+import type { Labels } from '../model/labels.ts';
 import { ANNOTATION } from '../model/names.ts';
 import { type Service, serviceKey } from '../model/service.ts';
 import { versionNumber } from '../sources/kube/object-key.ts';
@@ -25,6 +26,7 @@ import type { ControllerCaches } from './caches.ts';
 import { claimRecord } from './claim-records.ts';
 import { EndpointCounts } from './endpoint-counts.ts';
 import { GoneServices } from './gone-services.ts';
+import { ListedAddresses } from './listed-addresses.ts';
 import { isSamePool, PoolRegister } from './pool-register.ts';
 
 export interface WorldListener {
@@ -46,6 +48,7 @@ export class ServiceWorld {
   readonly #isDefaultClass: boolean;
   readonly #register = new PoolRegister();
   readonly #endpoints = new EndpointCounts();
+  readonly #listed: ListedAddresses;
   /** Services as our own writes left them, until the watch has seen as much */
   readonly #written = new Map<string, Service>();
   /** addresses that a Service is about to get, and the sharing word that it writes under */
@@ -67,6 +70,17 @@ export class ServiceWorld {
     this.#caches = caches;
     this.#isDefaultClass = options.isDefaultClass;
     this.#listener = options.listener;
+    this.#listed = new ListedAddresses({
+      reservedFor: (service) =>
+        reservedAddresses(service, { book: this.book, namespaceLabels: this.#namespaceLabels }),
+      take: (address, by) => this.book.take(address, { kind: 'external-ip', by }),
+      release: (address, by) => this.#release(address, { kind: 'external-ip', by }),
+      touched: (address) => {
+        for (const entry of this.claims.at(address)?.services ?? []) {
+          this.#listener.due(serviceKey(entry));
+        }
+      },
+    });
   }
 
   /**
@@ -77,9 +91,12 @@ export class ServiceWorld {
     const { services, endpointSlices, claims, pools, nodes } = this.#caches;
     for (const slice of endpointSlices.items.values()) this.#endpoints.change(slice, undefined);
     for (const document of claims.items.values()) this.#putClaim(document);
-    for (const service of services.items.values()) this.#reserve(reserved(service), []);
     for (const node of nodes.items.values()) this.#reserve(ownOf(node), []);
     this.#setPools(pools.items.values());
+    for (const service of services.items.values()) {
+      this.#reserve(toldOf(service), []);
+      this.#listed.change(serviceKey(service), service);
+    }
     this.#subscribe();
     this.#allDue();
   }
@@ -116,10 +133,23 @@ export class ServiceWorld {
       waiting: this.waiting,
       isDefaultClass: this.#isDefaultClass,
       service: this.service,
-      namespaceLabels: (name) => this.#caches.namespaces.get(name)?.labels,
+      namespaceLabels: this.#namespaceLabels,
+      addressesOf: (namespace) => this.#addressesOf(namespace),
+      listersOf: (address) => this.#listed.listersOf(address),
       isShareBusy: (word, key) =>
         [...this.#holds].some(([by, hold]) => by !== key && hold.word === word),
     };
+  }
+
+  readonly #namespaceLabels = (name: string): Labels | undefined =>
+    this.#caches.namespaces.get(name)?.labels;
+
+  /** what is about to be written counts, too: of two that are decided on at once the second one sees the first */
+  *#addressesOf(namespace: string): Iterable<Address> {
+    for (const { address } of this.claims.ofNamespace(namespace)) yield address;
+    for (const [key, hold] of this.#holds) {
+      if (key.startsWith(`${namespace}/`)) yield* hold.addresses;
+    }
   }
 
   /** Nobody else gets these addresses from here until `letGo`. */
@@ -136,6 +166,7 @@ export class ServiceWorld {
     if (hold === undefined) return;
     this.#holds.delete(key);
     for (const address of hold.addresses) this.#release(address, { kind: 'writing', by: key });
+    this.#shareFreed([key.slice(0, key.indexOf('/'))]);
     if (hold.word === undefined) return;
     for (const waiting of this.waiting.forShare(hold.word)) this.#listener.due(waiting);
   }
@@ -147,7 +178,10 @@ export class ServiceWorld {
 
   /** GET says that there is none */
   learnedGone(claim: Pick<ClaimRecord, 'address' | 'uid' | 'name'>): void {
-    if (this.claims.remove(claim)) this.#release(claim.address, { kind: 'claim', by: claim.name });
+    const known = this.claims.at(claim.address);
+    const isGone = this.claims.remove(claim);
+    if (isGone && known !== undefined) this.#shareFreed(namespacesOf(known));
+    if (isGone) this.#release(claim.address, { kind: 'claim', by: claim.name });
   }
 
   wrote(service: Service): void {
@@ -184,11 +218,14 @@ export class ServiceWorld {
       caches.subscribe('pools', (_, now, before) => {
         if (isSamePool(now, before)) return;
         this.#setPools(caches.pools.items.values());
+        this.#listed.again();
         this.#allDue();
       }),
-      caches.subscribe('namespaces', (_, now, before) => {
+      caches.subscribe('namespaces', (name, now, before) => {
         const isSame = JSON.stringify(now?.labels) === JSON.stringify(before?.labels);
-        if (!isSame) for (const key of this.waiting.keys) this.#listener.due(key);
+        if (isSame) return;
+        this.#listed.again(name);
+        for (const key of this.waiting.keys) this.#listener.due(key);
       }),
     );
   }
@@ -226,7 +263,8 @@ export class ServiceWorld {
     const written = this.#written.get(key);
     if (written !== undefined && this.service(key) !== written) this.#written.delete(key);
     if (before !== undefined && before.uid !== now?.uid) this.gone.add(before.uid);
-    this.#reserve(now && reserved(now), before && reserved(before));
+    this.#reserve(now && toldOf(now), before && toldOf(before));
+    this.#listed.change(key, now);
     const isOfInterest = [now, before].some((each) => each !== undefined && this.#concerns(each));
     if (isOfInterest || this.claims.ofService(key).length > 0) this.#listener.due(key);
     const claims = this.claims.ofService(key);
@@ -277,6 +315,10 @@ export class ServiceWorld {
     for (const { services } of [record, ...(before === undefined ? [] : [before])]) {
       for (const entry of services) this.#listener.due(serviceKey(entry));
     }
+    if (before !== undefined) {
+      const still = namespacesOf(record);
+      this.#shareFreed([...namespacesOf(before)].filter((name) => !still.has(name)));
+    }
     if (record.services.length === 0) this.#listener.releaseTouched(record.name);
     this.#touched(record.address);
     this.#listener.poolsTouched();
@@ -292,6 +334,13 @@ export class ServiceWorld {
 
   #touched(address: Address): void {
     for (const key of this.waiting.forAddress(address)) this.#listener.due(key);
+  }
+
+  /** Services of these namespaces have an address less */
+  #shareFreed(namespaces: Iterable<string>): void {
+    for (const name of namespaces) {
+      for (const key of this.waiting.forLimit(name)) this.#listener.due(key);
+    }
   }
 
   #poolFreed(pool: string): void {
@@ -334,17 +383,9 @@ function ownOf(node: ClusterNode | undefined): readonly Reserved[] {
   });
 }
 
-function reserved(service: Service): readonly Reserved[] {
-  const by = serviceKey(service);
-  const listed = externalAddresses(service).map((address) => ({
-    address,
-    holder: { kind: 'external-ip', by } as const,
-  }));
-  const told = service.ingress.map((address) => ({
-    address,
-    holder: { kind: 'ingress', by } as const,
-  }));
-  return [...listed, ...told];
+function toldOf(service: Service): readonly Reserved[] {
+  const holder = { kind: 'ingress', by: serviceKey(service) } as const;
+  return service.ingress.map((address) => ({ address, holder }));
 }
 
 function isNewer(a: Service, b: Service): boolean {

@@ -40,7 +40,11 @@ function poolOf(document: Fields): IpPool {
 
 function namespacesOf(choice: Fields | undefined): NamespaceChoice | undefined {
   return (
-    choice && { names: choice.texts('names'), ...optional('selector', choice.selector('selector')) }
+    choice && {
+      names: choice.texts('names'),
+      ...optional('selector', choice.selector('selector')),
+      ...optional('maxAddresses', choice.optionalNumber('maxAddresses')),
+    }
   );
 }
 

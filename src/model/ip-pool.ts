@@ -29,6 +29,8 @@ export interface IpPool {
 export interface NamespaceChoice {
   readonly names: readonly string[];
   readonly selector?: LabelSelector;
+  /** that the Services of one namespace may have of the pool; alone it closes the pool to nobody */
+  readonly maxAddresses?: number;
 }
 
 /** Both ends belong to it; of one family. A CIDR is its first to its last address. */

@@ -1,10 +1,11 @@
 /** A small world for the allocator: pools and Services in a few words, and a cluster that does at once what a decision says. */
 
-import { type Address, addressKey, formatAddress, parseAddress } from 'bgp-ts';
+import { type Address, addressEquals, addressKey, formatAddress, parseAddress } from 'bgp-ts';
 import { AddressBook } from '../../src/allocator/address-book.ts';
 import { ClaimIndex } from '../../src/allocator/claim-index.ts';
 import type { ClaimRecord } from '../../src/allocator/claim-record.ts';
 import { leftClaim, newClaim, type Reach, updatedClaim } from '../../src/allocator/claim-writes.ts';
+import { reservedAddresses } from '../../src/allocator/decide-external.ts';
 import { decideService } from '../../src/allocator/decide-service.ts';
 import {
   ALLOCATED_CONDITION,
@@ -124,6 +125,11 @@ export class AllocatorWorld {
       isDefaultClass: this.isDefaultClass,
       service: (key) => this.services.get(key),
       namespaceLabels: (name) => this.namespaces.get(name),
+      addressesOf: (name) => [...this.claims.ofNamespace(name)].map(({ address: own }) => own),
+      listersOf: (listed) =>
+        [...this.services.values()]
+          .filter((each) => externalAddresses(each).some((other) => addressEquals(other, listed)))
+          .map(serviceKey),
       isShareBusy: (word) => word === this.shareBusy,
     };
   }
@@ -134,8 +140,9 @@ export class AllocatorWorld {
     const key = serviceKey(value);
     this.remove(key);
     this.services.set(key, value);
-    for (const each of externalAddresses(value))
+    for (const each of reservedAddresses(value, this.world)) {
       this.book.take(each, { kind: 'external-ip', by: key });
+    }
     for (const each of value.ingress) this.book.take(each, { kind: 'ingress', by: key });
   }
 
