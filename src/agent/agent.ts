@@ -15,6 +15,7 @@ import { optional } from '../model/optional.ts';
 import type { DocumentSource } from '../model/refusal.ts';
 import { AgentChecks } from './agent-checks.ts';
 import type { AgentOptions } from './agent-options.ts';
+import { statusOf } from './agent-status.ts';
 import { type Announced, AnnouncedState } from './announced.ts';
 import { Binder } from './binder.ts';
 import { isUndecided } from './claim-gates.ts';
@@ -28,14 +29,13 @@ import type { Heard } from './heard-documents.ts';
 import { Knowledge } from './knowledge.ts';
 import { NamedTimers } from './named-timers.ts';
 import { PasswordFiles } from './password-files.ts';
-import { buildStatus, rememberGates } from './report.ts';
+import { rememberGates } from './report.ts';
 import { SessionFacts } from './session-facts.ts';
 import { logEvent } from './session-log.ts';
 import type { AgentStatus, DrainAnswer } from './status.ts';
 import { tellSpeaker } from './tell-speaker.ts';
 import type { PasswordFact, View } from './view.ts';
 import { ViewSaver } from './view-saver.ts';
-import { warningsOf } from './warnings.ts';
 
 /** how long a withdrawal may take to be written before its address is taken off all the same */
 const FLUSH_DEADLINE_MS = 1000;
@@ -253,23 +253,15 @@ export class Agent {
     return this.#intent(undrain(this.#knowledge, address));
   }
 
-  /** `claims` false: of the node and its sessions alone, without warnings, at the cost of nothing per claim or interface */
   status({ claims = true }: { readonly claims?: boolean } = {}): AgentStatus {
-    const { clock, version, pid, source, speaker } = this.#options;
     const view = this.#view();
-    const { name, labels } = view.node;
-    const timeOf = (atMs: number) =>
-      new Date(clock.wallTimeMs() - (view.nowMs - atMs)).toISOString();
-    return buildStatus({
-      desired: claims ? this.#desired : { ...this.#desired, claims: [] },
-      sessions: this.#sessions.told(speaker.status()),
-      facts: this.#sessions,
-      history: this.#history,
+    const parts = {
       view,
-      identity: { node: { name, labels }, version, pid, source, startedMs: this.#startedMs },
-      timeOf,
-      warnings: claims ? warningsOf(this.#desired, this.#sessions, this.#options) : [],
-    });
+      desired: this.#desired,
+      sessions: this.#sessions,
+      history: this.#history,
+    };
+    return statusOf(this.#options, { ...parts, startedMs: this.#startedMs }, claims);
   }
 
   /** said after something that `status()` shows may have changed */
@@ -331,8 +323,7 @@ export class Agent {
   }
 
   #now(): Heard {
-    const { clock } = this.#options;
-    return { nowMs: clock.now(), wallMs: clock.wallTimeMs() };
+    return { nowMs: this.#options.clock.now(), wallMs: this.#options.clock.wallTimeMs() };
   }
 
   #view(): View {
@@ -364,11 +355,10 @@ export class Agent {
     tellSpeaker(next, this.#options, this.#isSettling);
     this.#announced.decided(next);
     this.#checks.apply(next, this.#view());
-    this.#binder.releaseAfter(
-      () => flushed(this.#options.speaker, this.#options.clock, FLUSH_DEADLINE_MS),
-      () => (this.#hasEnded ? undefined : this.#desired.bindings),
-    );
-    if (this.#binder.isBehind) this.#timers.start('kernel', RETRY_MS, () => this.#onKernel());
+    const wanted = () => (this.#hasEnded ? undefined : this.#desired.bindings);
+    const { speaker, clock } = this.#options;
+    this.#binder.releaseAfter(() => flushed(speaker, clock, FLUSH_DEADLINE_MS), wanted);
+    this.#retryIfBehind();
     // what was decided is on its way by then
     this.#timers.start('remember', 0, () => rememberGates(next, view, this.#history));
     const { wakeAtMs } = next;
@@ -382,6 +372,16 @@ export class Agent {
     this.#sessions.take(event);
     if (event.kind === 'routes-synced' || event.kind === 'down') this.#announced.settle();
     this.#notify();
+  }
+
+  /** an interface that is missing costs a look each second, not a decision */
+  #retryIfBehind(): void {
+    if (!this.#binder.isBehind) return;
+    this.#timers.start('kernel', RETRY_MS, () => {
+      if (!this.#binder.tryAgain(this.#desired.bindings)) return this.#retryIfBehind();
+      this.#knowledge.bindings = this.#binder.facts;
+      this.#onKernel();
+    });
   }
 
   #onKernel(): void {

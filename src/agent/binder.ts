@@ -5,7 +5,7 @@
  * What is on the machine is read from the kernel each time; nothing is remembered that the kernel knows.
  */
 
-import { type Address, addressEquals, addressKey, formatAddress } from 'bgp-ts';
+import { type Address, addressKey, formatAddress } from 'bgp-ts';
 import type { AddressTable, KernelAddress } from '../linux/address-table.ts';
 import { NetlinkError } from '../linux/netlink-calls.ts';
 import type { Log } from '../log/log.ts';
@@ -60,11 +60,21 @@ export class Binder {
     }
   }
 
+  /** For what no event may announce: true when the kernel has changed, or something could be added, since the last decision. */
+  tryAgain(wishes: ReadonlyMap<string, BindingWish>): boolean {
+    const { ownAddresses: own, hostAddresses: hosts } = this.#own;
+    const now = this.ownAddresses();
+    return this.ensure(wishes) || now.ownAddresses !== own || now.hostAddresses !== hosts;
+  }
+
   /** Adds what is missing; true when a fact has changed. */
   ensure(wishes: ReadonlyMap<string, BindingWish>): boolean {
     if (wishes.size === 0 && this.#facts.size === 0) return false;
-    const present = this.#list();
-    if (present === undefined) return false;
+    const listed = this.#list();
+    if (listed === undefined) return false;
+    const present = new Map(
+      listed.map((known) => [placeKey(known.address, known.interface), known]),
+    );
     const facts = new Map<string, BindingFact>();
     for (const [name, wish] of wishes) facts.set(name, this.#ensureOne(wish, present));
     const hasChanged = !sameFacts(this.#facts, facts);
@@ -72,11 +82,9 @@ export class Binder {
     return hasChanged;
   }
 
-  #ensureOne(wish: BindingWish, present: readonly KernelAddress[]): BindingFact {
+  #ensureOne(wish: BindingWish, present: ReadonlyMap<string, KernelAddress>): BindingFact {
     const { address } = wish.claim;
-    const there = present.find(
-      (known) => known.interface === wish.interface && addressEquals(known.address, address),
-    );
+    const there = present.get(placeKey(address, wish.interface));
     if (there !== undefined) {
       const whose = there.ours ? '' : ', where someone else put it and where it stays';
       return { kind: 'present', sentence: `it is on ${wish.interface}${whose}` };
@@ -140,9 +148,26 @@ export class Binder {
   /** what this machine is reached by, which no claim may take */
   ownAddresses(): OwnAddresses {
     const look = () => ownAddresses(this.#table.list(), () => this.#table.links());
-    this.#own = this.#ask(look) ?? this.#own;
+    const found = this.#ask(look);
+    if (found !== undefined) this.#own = keptWhereSame(this.#own, found);
     return this.#own;
   }
+}
+
+/** What is the same stays the same object: decisions that stand on it count again. */
+function keptWhereSame(before: OwnAddresses, now: OwnAddresses): OwnAddresses {
+  return {
+    ownAddresses: isSame(before.ownAddresses, now.ownAddresses)
+      ? before.ownAddresses
+      : now.ownAddresses,
+    hostAddresses: isSame(before.hostAddresses, now.hostAddresses)
+      ? before.hostAddresses
+      : now.hostAddresses,
+  };
+}
+
+function isSame(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>): boolean {
+  return a.size === b.size && [...b].every(([key, value]) => a.get(key) === value);
 }
 
 function placeKey(address: Address, name: string): string {

@@ -3,7 +3,7 @@
 import { networkInterfaces } from 'node:os';
 import {
   type Address,
-  addressEquals,
+  addressKey,
   type Clock,
   type Endpoint,
   formatAddress,
@@ -31,7 +31,7 @@ export function createAgentSpeaker(addresses: LockedAddressTable, restarting: bo
   const look = remembered(addresses, nodeClock, (): MachineAddresses => {
     const known = list();
     const table = withBestFirst(interfaces(), known);
-    return { table, claimed: known.filter(({ ours }) => ours) };
+    return { table, claimed: keysOf(known) };
   });
   return new Speaker({
     restarting,
@@ -77,7 +77,8 @@ export function lastRead<T>(read: () => T, first: T): () => T {
 
 interface MachineAddresses {
   readonly table: InterfaceTable;
-  readonly claimed: readonly { readonly address: Address }[];
+  /** keys of addresses */
+  readonly claimed: ReadonlySet<string>;
 }
 
 /** not yet usable, about to go, or changed every day; the last is IFA_F_TEMPORARY, the bit that says "secondary" of IPv4 */
@@ -101,14 +102,17 @@ export function withBestFirst(
   return Object.fromEntries(ranked);
 }
 
+function keysOf(known: readonly KernelAddress[]): ReadonlySet<string> {
+  return new Set(known.flatMap(({ ours, address }) => (ours ? addressKey(address) : [])));
+}
+
 function withoutClaimed(
   local: Endpoint,
   { table, claimed }: MachineAddresses,
 ): InterfaceAddresses | undefined {
   const found = resolveLocalAddresses(local.address, local.zone, table);
   if (found === undefined) return undefined;
-  const isFree = (address: Address) =>
-    !claimed.some((known) => addressEquals(known.address, address));
+  const isFree = (address: Address) => !claimed.has(addressKey(address));
   return { ...found, ipv4: found.ipv4.filter(isFree), ipv6: found.ipv6.filter(isFree) };
 }
 

@@ -6,7 +6,8 @@
  * which gives one datagram at a time: no thread waits, nothing polls, `unref` works and closing is immediate.
  *
  * The monitor says that something changed, not what: whoever listens reads the table again, which is right whatever was missed.
- * Bursts are told once per turn of the loop. When the kernel had to drop messages (ENOBUFS), or the socket failed, it
+ * The first change after a calm second is told at once; what follows is told together, 50 ms after its first: a thousand addresses that come
+ * at once are a thousand datagrams, read one per turn of the loop, and must not be a thousand looks at the table. When the kernel had to drop messages (ENOBUFS), or the socket failed, it
  * is opened anew and then `resync` is told: the reader's next list is newer than all that was lost.
  */
 
@@ -44,6 +45,8 @@ export interface MonitorOptions {
 /** A socket that fails at once must not make the loop spin; what is missed meanwhile is in the resync. */
 const MIN_LIFE_MS = 100;
 const REOPEN_AFTER_MS = 1000;
+const CALM_MS = 1000;
+const GATHER_MS = 50;
 /** thousands of addresses may change while the event loop is busy */
 const RECEIVE_BUFFER_OCTETS = 1 << 20;
 
@@ -54,6 +57,7 @@ export class NetlinkMonitor {
   #reopen: NodeJS.Timeout | undefined;
   #pending: Change | undefined;
   #isStopped = false;
+  #toldMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: MonitorOptions) {
     this.#options = options;
@@ -113,11 +117,16 @@ export class NetlinkMonitor {
     const isFirst = this.#pending === undefined;
     if (isFirst || change === 'resync') this.#pending = change;
     if (!isFirst) return;
-    setImmediate(() => {
-      const told = this.#pending;
-      this.#pending = undefined;
-      if (told !== undefined && !this.#isStopped) this.#options.onChange(told);
-    });
+    const isCalm = performance.now() - this.#toldMs >= CALM_MS;
+    if (isCalm) setImmediate(() => this.#tellNow());
+    else setTimeout(() => this.#tellNow(), GATHER_MS).unref();
+  }
+
+  #tellNow(): void {
+    const told = this.#pending;
+    this.#pending = undefined;
+    this.#toldMs = performance.now();
+    if (told !== undefined && !this.#isStopped) this.#options.onChange(told);
   }
 }
 

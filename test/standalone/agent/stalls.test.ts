@@ -4,7 +4,7 @@
  */
 
 import { execFileSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -96,4 +96,43 @@ describe('standalone: nothing from outside stalls the agent', function () {
     await (await open(stuck, 'r')).close();
     expect(await stopped).to.equal(0);
   });
+
+  it('1,000 addresses bound at once: all on the interface, all announced, and calm again', async () => {
+    const addresses = Array.from({ length: 1000 }, (_, n) => `198.51.${100 + (n >> 8)}.${n & 255}`);
+    const bound = addresses.map((one) => claim(one, { bind: { interface: 'lo' } }));
+    const wide = pool({ addresses: ['198.51.100.0/22'] });
+    lab.write({ 'all.yaml': [peer({ maxRoutes: 2000 }), wide] });
+    lab.ready(true);
+    lab.start();
+    await lab.established();
+    const since = await lab.upSince();
+    const startedMs = cpuMs(lab.agent.pid);
+    lab.write({ 'claims.yaml': bound });
+    await lab.announces(addresses, 90_000);
+    const on = new Set(await lab.addressesOn('lo'));
+    expect(addresses.filter((one) => !on.has(one))).to.deep.equal([]);
+    // the kernel tells of each address; what that costs is over once a second passes with hardly any work
+    let before = cpuMs(lab.agent.pid);
+    await untilValue(
+      'the agent is calm',
+      async () => {
+        await pause(1000);
+        const now = cpuMs(lab.agent.pid);
+        const used = now - before;
+        before = now;
+        return used;
+      },
+      (used) => used < 200,
+      { timeoutMs: 60_000, everyMs: 0 },
+    );
+    expect(cpuMs(lab.agent.pid) - startedMs, 'CPU time of it all').to.be.lessThan(10_000);
+    expect(await lab.upSince()).to.be.closeTo(since, SAME_SESSION_MS);
+  });
 });
+
+/** what a process has used of the CPU; ticks are hundredths of a second */
+function cpuMs(pid: number): number {
+  const [, rest = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
+  const fields = rest.split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}

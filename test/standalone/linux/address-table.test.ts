@@ -271,6 +271,27 @@ describe('addresses in the kernel', function () {
   });
 
   describe('the monitor', () => {
+    it('tells of many changes together, not of each by itself', async () => {
+      const subject = open();
+      await subject.subscribe();
+      const addresses = Array.from({ length: 200 }, (_, at) => `100.64.0.${at}`);
+      const begun = performance.now();
+      await subject.ask({ kind: 'add-many', addresses, interface: 'lo' });
+      let told = -1;
+      await untilValue(
+        'nothing new is told for a while',
+        async () => {
+          const before = subject.changes();
+          await delay(300);
+          told = subject.changes();
+          return told > 0 && told === before;
+        },
+        (isCalm) => isCalm,
+      );
+      expect(told).to.be.within(1, 2 + (performance.now() - begun) / 50);
+      expect((await subject.list()).filter((each) => each.ours)).to.have.length(200);
+    });
+
     it('asks for a new look when the kernel had to drop messages, and goes on', async () => {
       const subject = open();
       await subject.links();
