@@ -128,9 +128,8 @@ export const BROKEN_ROWS: readonly BrokenRow[] = [
   {
     row: 'D29',
     file: 'src/controller/release-rules.ts',
-    line: "    if (versionNumber(node.status.observedClaims ?? '') < version) by.push(node.name);",
-    broken:
-      "    if ((node.status.observedClaims ?? '') < claim.resourceVersion) by.push(node.name);",
+    line: "  return versionNumber(node.status.observedClaims ?? '') < version;",
+    broken: "  return (node.status.observedClaims ?? '') < claim.resourceVersion;",
     test: 'test/src/controller/release-rules.test.ts',
     title: 'waits for every node that has joined, compared as numbers',
   },
