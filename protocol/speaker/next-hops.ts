@@ -17,12 +17,14 @@ import {
 } from '../net/address.ts';
 import type { NextHopSettings } from './settings.ts';
 
+/** `isExtended`: IPv4 routes of a session over IPv6 lead to its own address too (RFC 8950), whatever IPv4 its interface has. */
 export function sessionNextHops(
   settings: NextHopSettings,
   local: Address,
   onInterface: InterfaceAddresses | undefined,
+  isExtended = false,
 ): NextHops {
-  const ipv4 = settings.ipv4 ?? ownIpv4(local, onInterface);
+  const ipv4 = settings.ipv4 ?? (isExtended ? local : ownIpv4(local, onInterface));
   const ipv6 = settings.ipv6 ?? ownIpv6(local, onInterface);
   const linkLocal = settings.ipv6LinkLocal === true ? ownLinkLocal(local, onInterface) : undefined;
   return {

@@ -358,8 +358,9 @@ export class PeerDriver {
     if (local === undefined) return { negotiated, nextHops: {} };
     const now = this.#world.interfaceAddresses(local);
     session.addresses = steadyAddresses(session.addresses, now);
-    const { nextHop = {} } = this.#settings;
-    const nextHops = sessionNextHops(nextHop, local.address, session.addresses);
+    const { nextHop = {}, extendedNextHop } = this.#settings;
+    const { addresses } = session;
+    const nextHops = sessionNextHops(nextHop, local.address, addresses, extendedNextHop);
     return { negotiated, nextHops };
   }
 

@@ -42,7 +42,7 @@ export interface PeerSettings {
   readonly gracefulRestart?: { readonly restartSeconds: number };
   /** families for which several paths may be sent (RFC 7911) */
   readonly addPathSend?: readonly Family[];
-  /** offer IPv4 routes with IPv6 next hops (RFC 8950) */
+  /** offer IPv4 routes with IPv6 next hops (RFC 8950), and announce them so on a session over IPv6 */
   readonly extendedNextHop?: boolean;
   /** offer messages of 65,535 octets (RFC 8654); default true */
   readonly extendedMessage?: boolean;

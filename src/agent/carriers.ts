@@ -86,7 +86,11 @@ export function sessionGate(peer: string, family: Family, refusal: CarryRefusal)
 }
 
 export function carryRemedy(peer: string, family: Family, { reason }: CarryRefusal): string {
-  return reason === 'family-not-negotiated'
-    ? `turn on ${family} for this neighbour at the router`
-    : `give the interface of the session an ${family} address, or set nextHop.${family} of BGPPeer ${peer}`;
+  if (reason === 'family-not-negotiated') {
+    return `turn on ${family} for this neighbour at the router`;
+  }
+  if (reason === 'next-hop-not-usable' && family === 'ipv4') {
+    return `turn on extended next hop (RFC 8950) for this neighbour at the router, or remove extendedNextHop of BGPPeer ${peer}`;
+  }
+  return `give the interface of the session an ${family} address, or set nextHop.${family} of BGPPeer ${peer}`;
 }

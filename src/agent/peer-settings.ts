@@ -15,6 +15,7 @@ import {
 } from 'bgp-ts';
 import { type BgpPeer, overrideFor, type PeerOverride } from '../model/bgp-peer.ts';
 import { selects } from '../model/labels.ts';
+import { optional } from '../model/optional.ts';
 import { ownPlace } from './service-address.ts';
 import type { NodeIdentity, PasswordFact, View } from './view.ts';
 
@@ -100,6 +101,7 @@ function sessionTemplate(
     ...(sourceAddress === undefined ? {} : { sourceAddress }),
     ...(peer.sourceInterface === undefined ? {} : { sourceInterface: peer.sourceInterface }),
     nextHop: peer.nextHop,
+    ...optional('extendedNextHop', peer.extendedNextHop),
     ...(peer.listen ? { listen: true } : {}),
     ...(peer.gracefulRestart === undefined ? {} : { gracefulRestart: peer.gracefulRestart }),
   };

@@ -105,6 +105,9 @@ function template(plan: RouterPlan, name: string): string[] {
     `  graceful restart ${plan.gracefulRestartSeconds === undefined ? 'off' : 'aware'};`,
     ...plan.families.flatMap((family) => [
       `  ${family} {`,
+      ...(family === 'ipv4' && plan.hasExtendedNextHop
+        ? ['    extended next hop on;  # RFC 8950: IPv4 routes come with an IPv6 next hop']
+        : []),
       '    import keep filtered on;  # `show route filtered` shows what was refused, and it counts',
       `    receive limit ${plan.prefixLimit} action restart;  # maxRoutes ${plan.maxRoutes} and headroom`,
       `    import filter ${filterName(family, name)};`,

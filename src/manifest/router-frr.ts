@@ -88,6 +88,9 @@ function session(plan: RouterPlan, group: string): string[] {
       : [' ! the nodes dial and do not listen', `${at} passive`]),
     ...(plan.hasTtlSecurity ? [`${at} ttl-security hops ${multihop ?? 1}`] : []),
     ...(multihop !== undefined && !plan.hasTtlSecurity ? [`${at} ebgp-multihop ${multihop}`] : []),
+    ...(plan.hasExtendedNextHop
+      ? [' ! RFC 8950: IPv4 routes come with an IPv6 next hop', `${at} capability extended-nexthop`]
+      : []),
     `${at} graceful-restart-${plan.gracefulRestartSeconds === undefined ? 'disable' : 'helper'}`,
     ...plan.neighbours.flatMap(({ address, name }) => [
       ` neighbor ${address} peer-group ${group}`,

@@ -78,6 +78,8 @@ export interface RouterPlan {
   readonly hasTtlSecurity: boolean;
   readonly multihop?: number;
   readonly gracefulRestartSeconds?: number;
+  /** IPv4 routes come with an IPv6 next hop (RFC 8950) */
+  readonly hasExtendedNextHop: boolean;
   readonly accepted: readonly AcceptedRoutes[];
   readonly maxNodes: number;
   readonly maxRoutes: number;
@@ -128,12 +130,25 @@ export function planRouter(
     ...(peer.gracefulRestart === undefined
       ? {}
       : { gracefulRestartSeconds: peer.gracefulRestart.restartSeconds }),
+    hasExtendedNextHop: hasExtendedNextHop(peer, request),
     accepted,
     maxNodes: maxNodesOf(request),
     maxRoutes: peer.maxRoutes,
     prefixLimit: peer.maxRoutes + Math.max(MIN_HEADROOM, Math.ceil(peer.maxRoutes / 10)),
     restartMinutes: request.restartMinutes,
   };
+}
+
+/** Only what was seen to work is written. */
+function hasExtendedNextHop(
+  { name, extendedNextHop }: BgpPeer,
+  { router }: RouterRequest,
+): boolean {
+  if (extendedNextHop === undefined) return false;
+  if (router === 'frr' || router === 'bird') return true;
+  throw new ManifestRefusal(
+    `BGPPeer ${name} has extendedNextHop (RFC 8950), which manifest router writes for frr and bird only`,
+  );
 }
 
 /** The plan's accepted routes of one family. */

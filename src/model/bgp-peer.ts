@@ -36,6 +36,8 @@ export interface BgpPeer {
   readonly sourceAddress?: Address;
   readonly sourceInterface?: string;
   readonly nextHop: { readonly ipv4?: Ipv4Address; readonly ipv6?: Ipv6Address };
+  /** IPv4 routes with an IPv6 next hop on a session over IPv6 (RFC 8950) */
+  readonly extendedNextHop?: true;
   /** also accept what this neighbour dials */
   readonly listen: boolean;
   readonly maxRoutes: number;

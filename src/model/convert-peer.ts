@@ -45,6 +45,7 @@ function peerOf(document: Fields, source: DocumentSource): BgpPeer {
     ...optional('sourceAddress', addressOf(spec, 'sourceAddress')),
     ...optional('sourceInterface', spec.optionalText('sourceInterface')),
     nextHop: nextHopOf(spec.optionalObject('nextHop')),
+    ...(spec.flag('extendedNextHop') ? { extendedNextHop: true } : {}),
     listen: spec.flag('listen'),
     maxRoutes: spec.number('maxRoutes'),
     ...optional('gracefulRestart', restart && { restartSeconds: restart.number('restartSeconds') }),

@@ -40,4 +40,13 @@ describe('the addresses that a session goes on with', () => {
     const self = sessionNextHops({}, local, steadyAddresses(ETH0, REVERSED));
     expect(self).to.deep.equal({ ipv4: local, ipv6: ETH0.ipv6[0] });
   });
+
+  it('are the next hop of IPv4 routes too where that was asked for (RFC 8950), unless another is written', () => {
+    const [local, linkLocal] = [ipv6('2001:db8::2'), ipv6('fe80::1')];
+    expect(sessionNextHops({}, local, ETH0, true).ipv4).to.deep.equal(local);
+    expect(sessionNextHops({}, linkLocal, undefined, true).ipv4).to.deep.equal(linkLocal);
+    const given = { ipv4: ipv4('192.0.2.9') };
+    expect(sessionNextHops(given, local, ETH0, true).ipv4).to.deep.equal(given.ipv4);
+    expect(sessionNextHops({}, ipv4('192.0.2.1'), ETH0, true).ipv4?.family).to.equal('ipv4');
+  });
 });

@@ -93,6 +93,24 @@ describe('herald manifest', () => {
 });
 
 describe('herald manifest router', () => {
+  for (const [router, words] of [
+    ['frr', / neighbor \S+ capability extended-nexthop\n/],
+    ['bird', /\n {2}ipv4 \{\n {4}extended next hop on;/],
+    ['gobgp', /extendedNextHop \(RFC 8950\), which manifest router writes for frr and bird only/],
+    ['openbgpd', /writes for frr and bird only/],
+  ] as const) {
+    it(`extendedNextHop for ${router}`, async () => {
+      const spec = { ...tor, address: '2001:db8::1', extendedNextHop: true };
+      const folder = documentsFolder({
+        'net.yaml': peerDocument('tor', spec) + poolDocument('vips', vips),
+      });
+      const args = ['--neighbor', '2001:db8::11', '--router-id', '10.0.0.1'];
+      const command = ['router', '--for', router, '--source', `files:${folder}`, ...args];
+      const { stdout, stderr } = await runManifest(...command);
+      expect(stdout + stderr).to.match(words);
+    });
+  }
+
   const refusals: readonly (readonly [string, () => string, readonly string[], RegExp])[] = [
     [
       'a range without a password',

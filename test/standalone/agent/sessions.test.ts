@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { AgentStatus } from '../../../src/agent/status.ts';
 import { ControlClient } from '../../../src/control/client.ts';
-import { Bird } from '../../interop/routers/bird.ts';
-import type { RouterConfig } from '../../interop/routers/router.ts';
+import { createRouter } from '../../interop/routers/create.ts';
+import type { Router, RouterConfig, RouterKind } from '../../interop/routers/router.ts';
 import { documentText } from '../../support/document.ts';
 import { createLab, type Host, type Lab } from '../../support/netns.ts';
 import { untilValue } from '../../support/poll.ts';
@@ -28,7 +28,7 @@ describe('standalone: sessions of every shape', function () {
   let lab: Lab;
   let routerHost: Host;
   let node: Host;
-  let bird: Bird;
+  let bird: Router;
   let agent: Running | undefined;
   let starts = 0;
 
@@ -61,6 +61,7 @@ describe('standalone: sessions of every shape', function () {
   async function play(
     peer: object,
     neighbour: Partial<RouterConfig['neighbours'][number]>,
+    kind: RouterKind = 'bird',
   ): Promise<void> {
     starts += 1;
     const documents = join(node.folder, `documents-${starts}.d`);
@@ -70,7 +71,7 @@ describe('standalone: sessions of every shape', function () {
       join(documents, 'all.yaml'),
       [documentText('BGPPeer', 'tor', spec), pool, ...claims].join('\n---\n'),
     );
-    bird = new Bird();
+    bird = createRouter(kind);
     await bird.start(routerHost, {
       localAsn: ROUTER_ASN,
       routerId: '10.60.0.1',
@@ -127,6 +128,38 @@ describe('standalone: sessions of every shape', function () {
     const v6 = { address: '2001:db8:60::2', localAddress: '2001:db8:60::1', isPassive: true };
     await play({ address: '2001:db8:60::1' }, v6);
     await bothRoutes(own);
+  });
+
+  const overIpv6 = { address: '2001:db8:60::2', localAddress: '2001:db8:60::1', isPassive: true };
+  for (const kind of ['bird', 'frr'] as const) {
+    it(`extendedNextHop: IPv4 routes of a session over IPv6 lead to its IPv6 address, at ${kind}`, async () => {
+      await play(
+        { address: '2001:db8:60::1', extendedNextHop: true },
+        { ...overIpv6, hasExtendedNextHop: true },
+        kind,
+      );
+      await bothRoutes({ ipv4: own.ipv6, ipv6: own.ipv6 });
+    });
+  }
+
+  it('extendedNextHop, and a router that does not offer it: says so, and the IPv6 routes stay', async () => {
+    await play({ address: '2001:db8:60::1', extendedNextHop: true }, overIpv6);
+    await untilValue(
+      'the IPv6 route',
+      () => bird.routes('ipv6'),
+      (all) => all.some(({ prefix }) => prefix === `${V6}/128`),
+    );
+    const socket = join(node.folder, `s${starts}.sock`);
+    const said = await untilValue(
+      'the session says so',
+      async () => {
+        const asked = await new ControlClient(socket).status();
+        return asked.ok ? (asked.value.sessions[0]?.cannotCarry?.[0]?.sentence ?? '') : '';
+      },
+      (sentence) => sentence !== '',
+    );
+    expect(said).to.match(/without extended next hop \(RFC 8950\); turn on extended next hop/);
+    expect(await bird.routes('ipv4')).to.deep.equal([]);
   });
 
   it('claims bound to the very interface of the session do not become next hops', async () => {
