@@ -63,7 +63,7 @@ What happens to a document that is refused:
 
 Files are stricter than an API server. A field that is not in the schema is refused, since nobody would read a warning. YAML is version
 1.2: \`yes\`, \`no\`, \`on\` and \`off\` are text. An IPNode is written by agents and is refused. \`password.file\` and checks by \`file\` and
-\`exec\` are for files only, \`password.secret\` for the cluster only. \`aggregationLength\` is refused until aggregates are announced.
+\`exec\` are for files only, \`password.secret\` for the cluster only.
 `;
 
 function table(kind: string, schema: Json): string {

@@ -4,6 +4,7 @@ import type { Clock, Random, Speaker } from 'bgp-ts';
 import type { AskHttp } from '../checks/ask-http.ts';
 import type { Probe } from '../checks/probe.ts';
 import type { AddressTable } from '../linux/address-table.ts';
+import type { DiscardRoutes } from '../linux/discard-routes.ts';
 import type { Log } from '../log/log.ts';
 import type { Labels } from '../model/labels.ts';
 import type { DocumentSource } from '../model/refusal.ts';
@@ -19,6 +20,8 @@ export interface AgentOptions {
   /** a peer wants us to accept what it dials; may be called again */
   readonly listen: () => void;
   readonly addresses: AddressTable;
+  /** unreachable routes for aggregates; absent: host routes go out */
+  readonly discards?: DiscardRoutes;
   readonly probe: Probe;
   /** whom to ask about Services; absent: nobody */
   readonly kubeProxy?: KubeProxy;

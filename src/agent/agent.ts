@@ -17,15 +17,15 @@ import { AgentChecks } from './agent-checks.ts';
 import type { AgentOptions } from './agent-options.ts';
 import { statusOf } from './agent-status.ts';
 import { type Announced, AnnouncedState } from './announced.ts';
-import { Binder } from './binder.ts';
 import { isUndecided } from './claim-gates.ts';
 import { isAnnounced, liveDepartures } from './departures.ts';
-import { type DesiredState, desired } from './desired.ts';
+import { type DesiredState, desired, NOTHING_DESIRED } from './desired.ts';
 import { faultKey, logDocuments } from './document-log.ts';
 import { drain, undrain } from './drain-orders.ts';
 import { flushed, nextChange } from './flush.ts';
 import { GateHistory } from './gate-history.ts';
 import type { Heard } from './heard-documents.ts';
+import { KernelSide, PREPARATIONS } from './kernel-side.ts';
 import { Knowledge } from './knowledge.ts';
 import { NamedTimers } from './named-timers.ts';
 import { PasswordFiles } from './password-files.ts';
@@ -42,14 +42,13 @@ const FLUSH_DEADLINE_MS = 1000;
 /** at a stop, for a disk that has not taken the last View by the time all else is done */
 const SAVE_PATIENCE_MS = 1000;
 const PASSWORD_POLL_MS = 2000;
-const RETRY_MS = 1000;
 /** after a planned restart: so long for checks, and for kube-proxy, to say how things are, before routers may drop what they have kept */
 const SETTLE_MS = 15_000;
 
 export class Agent {
   readonly #options: AgentOptions;
   readonly #knowledge: Knowledge;
-  readonly #binder: Binder;
+  readonly #kernel: KernelSide;
   readonly #checks: AgentChecks;
   readonly #passwords: PasswordFiles;
   readonly #timers: NamedTimers;
@@ -59,7 +58,7 @@ export class Agent {
   readonly #announced: AnnouncedState;
   readonly #listeners = new Set<() => void>();
   readonly #startedMs: number;
-  #desired: DesiredState = { plans: [], peers: [], ranges: [], claims: [], bindings: new Map() };
+  #desired: DesiredState = NOTHING_DESIRED;
   #stopping: Promise<void> | undefined;
   #isSettling: boolean;
   #hasEnded = false;
@@ -86,7 +85,7 @@ export class Agent {
       cluster: { ignoresExcludeLabel: false, ...options.cluster, nodeName: node.name },
     });
     this.#announced = new AnnouncedState(options.speaker, () => this.carriers);
-    this.#binder = new Binder(options.addresses, options.log);
+    this.#kernel = new KernelSide(options, this.#knowledge, FLUSH_DEADLINE_MS);
     this.#timers = new NamedTimers(clock);
     const view = (wallMs: number) => this.#knowledge.toSave(wallMs);
     this.#saver = new ViewSaver({ clock, store, timers: this.#timers, view });
@@ -108,8 +107,8 @@ export class Agent {
   /** Cleans what a crash left, begins the join check, and takes up the saved View until documents come. */
   start(): void {
     const { speaker, addresses, log, maxStaleMs } = this.#options;
-    this.#binder.release(new Map());
-    this.#knowledge.own = this.#binder.ownAddresses();
+    this.#kernel.start();
+    this.#kernel.watch(this.#timers, () => this.#onKernel());
     speaker.subscribe((event) => this.#onSpeaker(event));
     addresses.subscribe(() => this.#onKernel());
     this.#options.announcer?.subscribe(() => this.#schedule());
@@ -288,6 +287,8 @@ export class Agent {
     this.#end();
     await speaker.stop({ kind: 'restart' });
     await this.#saver.settled(SAVE_PATIENCE_MS);
+    // its routes stay: routers still send here
+    this.#kernel.close();
     addresses.close();
     log.info('agent.restart', {}, 'stopped; routers keep the routes');
   }
@@ -307,7 +308,7 @@ export class Agent {
     await flushed(speaker, clock, FLUSH_DEADLINE_MS);
     // from here on nothing is decided any more: the kernel tells of our own removals, too
     this.#end();
-    this.#binder.release(new Map());
+    this.#kernel.releaseAll();
     // the withdrawals are out: who has not read them by now does not keep the others from hearing the Cease
     const text = `herald on ${node.name} stops: ${reason}`;
     await speaker.stop({ kind: 'shutdown', text, deadlineMs: FLUSH_DEADLINE_MS });
@@ -342,9 +343,8 @@ export class Agent {
     knowledge.departures = liveDepartures(before);
     let view: View = { ...before, departures: knowledge.departures };
     let next = desired(view);
-    // addresses first: a route never points to a machine that would not answer
-    if (this.#binder.ensure(next.bindings)) {
-      knowledge.bindings = this.#binder.facts;
+    // the kernel first: an address there may allow an aggregate, and that needs a route there
+    for (let round = 0; round < PREPARATIONS && this.#kernel.prepare(next); round += 1) {
       view = this.#view();
       next = desired(view);
     }
@@ -355,10 +355,11 @@ export class Agent {
     tellSpeaker(next, this.#options, this.#isSettling);
     this.#announced.decided(next);
     this.#checks.apply(next, this.#view());
-    const wanted = () => (this.#hasEnded ? undefined : this.#desired.bindings);
-    const { speaker, clock } = this.#options;
-    this.#binder.releaseAfter(() => flushed(speaker, clock, FLUSH_DEADLINE_MS), wanted);
-    this.#retryIfBehind();
+    this.#kernel.follow(() => ({
+      ...this.#desired,
+      isSettling: this.#isSettling,
+      hasEnded: this.#hasEnded,
+    }));
     // what was decided is on its way by then
     this.#timers.start('remember', 0, () => rememberGates(next, view, this.#history));
     const { wakeAtMs } = next;
@@ -374,18 +375,8 @@ export class Agent {
     this.#notify();
   }
 
-  /** an interface that is missing costs a look each second, not a decision */
-  #retryIfBehind(): void {
-    if (!this.#binder.isBehind) return;
-    this.#timers.start('kernel', RETRY_MS, () => {
-      if (!this.#binder.tryAgain(this.#desired.bindings)) return this.#retryIfBehind();
-      this.#knowledge.bindings = this.#binder.facts;
-      this.#onKernel();
-    });
-  }
-
   #onKernel(): void {
-    this.#knowledge.own = this.#binder.ownAddresses();
+    this.#kernel.read();
     this.#schedule();
   }
 

@@ -21,7 +21,6 @@ export class Binder {
   #isBehind = false;
   /** something of ours may be on an interface: worth asking the kernel about */
   #mayHold = true;
-  #isReleasing = false;
 
   constructor(table: AddressTable, log: Log) {
     this.#table = table;
@@ -113,21 +112,6 @@ export class Binder {
         this.#log.warn('claim.bind', { ...fields, reason }, 'address not removed');
       }
     }
-  }
-
-  /** What is not wanted any more goes as soon as no neighbour waits for a withdrawal; undefined: nothing is decided any more. */
-  releaseAfter(
-    flush: () => Promise<void>,
-    wanted: () => ReadonlyMap<string, BindingWish> | undefined,
-  ): void {
-    const now = wanted();
-    if (this.#isReleasing || now === undefined || !this.hasLeftovers(now)) return;
-    this.#isReleasing = true;
-    void flush().then(() => {
-      this.#isReleasing = false;
-      const keep = wanted();
-      if (keep !== undefined) this.release(keep);
-    });
   }
 
   /** true while something of ours is on an interface that `keep` does not ask for */

@@ -8,6 +8,7 @@
 import type { Route } from 'bgp-ts';
 import type { Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
+import type { Aggregate } from './aggregates.ts';
 import type { ClaimDecision } from './desired.ts';
 import type { Gate } from './gate.ts';
 import { type JoinedGates, joinedGates } from './joined-gate.ts';
@@ -27,7 +28,13 @@ export interface PeerStep {
   readonly takesPlace: boolean;
   /** the peer had no room: another time it may */
   readonly isFull: boolean;
+  /** its own, or that of `aggregate` */
   readonly route?: Route;
+  /** which takes the place, however many claims are inside */
+  readonly aggregate?: Aggregate;
+  readonly isDraining?: boolean;
+  /** what this machine is to discard for it */
+  readonly wish?: Aggregate;
 }
 
 export interface RememberedDecision {
@@ -56,7 +63,7 @@ export class DecisionMemo {
     const drains = [nodeDrain, stopDrain, claimDrains, cluster?.drains];
     const ages = [view.stale, view.staleApi];
     const { pools, formerPools } = documents;
-    const ours = [isFenced, view.announcer];
+    const ours = [isFenced, view.announcer, view.discards];
     const facts = [pools, formerPools, node, ...own, ...drains, ...ages, ...ours];
     const made = { plans, joined, facts };
     const known = this.#context;

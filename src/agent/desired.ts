@@ -11,6 +11,7 @@ import {
   hostPrefix,
   type PeerSettings,
   type Prefix,
+  type PrefixKey,
   type Route,
   type RouteAttributes,
 } from 'bgp-ts';
@@ -20,6 +21,7 @@ import type { IpClaim } from '../model/ip-claim.ts';
 import type { Advertisement } from '../model/ip-pool.ts';
 import { selects } from '../model/labels.ts';
 import { optional } from '../model/optional.ts';
+import { type Aggregate, AggregateRoutes, type Form, formOf } from './aggregates.ts';
 import {
   asksItself,
   type ClaimGates,
@@ -48,6 +50,8 @@ export interface DesiredState {
   readonly claims: readonly ClaimDecision[];
   /** by claim name: what should be on an interface */
   readonly bindings: ReadonlyMap<string, BindingWish>;
+  /** aggregates whose unused addresses this machine should discard, before they are announced */
+  readonly discards: ReadonlyMap<PrefixKey, Prefix>;
   /** when something changes by time alone */
   readonly wakeAtMs?: number;
 }
@@ -80,8 +84,22 @@ export interface PeerDecision {
   /** the peer's half of the gate: selected, right family, room left */
   readonly allowed: Gate;
   /** absent = not announced */
-  readonly route?: { readonly attributes: RouteAttributes; readonly isDraining: boolean };
+  readonly route?: {
+    readonly attributes: RouteAttributes;
+    readonly isDraining: boolean;
+    /** is announced in place of the host route */
+    readonly aggregate?: Prefix;
+  };
 }
+
+export const NOTHING_DESIRED: DesiredState = {
+  plans: [],
+  peers: [],
+  ranges: [],
+  claims: [],
+  bindings: new Map(),
+  discards: new Map(),
+};
 
 /** Attribute objects live as long as the pools that they come from, so that an unchanged route is the same object next time. */
 const attributeTable = new RouteAttributeTable();
@@ -91,7 +109,9 @@ export function desired(view: View): DesiredState {
   const plans = usablePlans(
     view.documents.peers.flatMap(({ object }) => planPeer(object, view) ?? []),
   );
-  const outlets = plans.map((plan): Outlet => ({ plan, routes: [], places: 0 }));
+  const outlets = plans.map(
+    (plan): Outlet => ({ plan, routes: [], aggregates: new AggregateRoutes(), places: 0 }),
+  );
   const context = memo.context(view, plans);
   const { pools, formerPools = [] } = view.documents;
   const about = {
@@ -102,6 +122,7 @@ export function desired(view: View): DesiredState {
     ...optional('announcer', view.announcer),
   };
   const bindings = new Map<string, BindingWish>();
+  const discards = new Map<PrefixKey, Prefix>();
   const claims: ClaimDecision[] = [];
   let wakeAtMs: number | undefined;
   const deciding = { view, context, about, outlets };
@@ -109,7 +130,10 @@ export function desired(view: View): DesiredState {
   for (const claim of claimsOf(view)) {
     const made = decide(claim, deciding);
     const { decision, steps } = made;
-    for (let index = 0; index < steps.length; index += 1) takeStep(steps[index], outlets[index]);
+    for (let index = 0; index < steps.length; index += 1) {
+      const wish = takeStep(steps[index], outlets[index]);
+      if (wish !== undefined) discards.set(wish.key, wish.prefix);
+    }
     round.push(made);
     claims.push(decision);
     wakeAtMs = earlier(wakeAtMs, decision.gates.wakeAtMs);
@@ -125,6 +149,7 @@ export function desired(view: View): DesiredState {
     ranges: outlets.flatMap(rangeOf),
     claims,
     bindings,
+    discards,
     ...(wakeAtMs === undefined ? {} : { wakeAtMs }),
   };
 }
@@ -151,30 +176,46 @@ function decide(claim: Sourced<IpClaim>, deciding: Deciding): RememberedDecision
 }
 
 /** it would come to the same again: there is room where there was */
-function isOpenTo({ takesPlace, isFull }: PeerStep, outlet: Outlet | undefined): boolean {
+function isOpenTo({ takesPlace, isFull, aggregate }: PeerStep, outlet?: Outlet): boolean {
   if (isFull || outlet === undefined) return false;
-  return !takesPlace || outlet.places < outlet.plan.peer.maxRoutes;
+  return !takesPlace || hasRoom(outlet, aggregate);
 }
 
-function takeStep(step: PeerStep | undefined, outlet: Outlet | undefined): void {
+function hasRoom({ aggregates, places, plan }: Outlet, aggregate: Aggregate | undefined): boolean {
+  const isCounted = aggregate !== undefined && aggregates.has(aggregate);
+  return isCounted || places < plan.peer.maxRoutes;
+}
+
+/** what it wishes this machine to discard */
+function takeStep(step: PeerStep | undefined, outlet: Outlet | undefined): Aggregate | undefined {
   if (step === undefined || outlet === undefined) throw new Error('a step without its peer');
-  if (step.takesPlace) outlet.places += 1;
-  if (step.route !== undefined) outlet.routes.push(step.route);
+  const { takesPlace, aggregate, route, isDraining = false, wish } = step;
+  if (aggregate === undefined) {
+    if (takesPlace) outlet.places += 1;
+    if (route !== undefined) outlet.routes.push(route);
+    return wish;
+  }
+  if (!outlet.aggregates.has(aggregate)) outlet.places += 1;
+  outlet.aggregates.add(aggregate, route, isDraining);
+  return wish;
 }
 
 /** A peer, what is announced to it so far, and how many claims have a place there. */
 interface Outlet {
   readonly plan: PeerPlan;
   readonly routes: Route[];
+  readonly aggregates: AggregateRoutes;
   places: number;
 }
 
-function neighbourOf({ plan, routes }: Outlet): DesiredSession[] {
-  return plan.kind === 'neighbour' ? [{ settings: plan.settings, routes }] : [];
+function neighbourOf({ plan, routes, aggregates }: Outlet): DesiredSession[] {
+  if (plan.kind !== 'neighbour') return [];
+  return [{ settings: plan.settings, routes: [...routes, ...aggregates.routes] }];
 }
 
-function rangeOf({ plan, routes }: Outlet): DesiredRangeSession[] {
+function rangeOf({ plan, routes: own, aggregates }: Outlet): DesiredRangeSession[] {
   if (plan.kind !== 'range') return [];
+  const routes = [...own, ...aggregates.routes];
   return [{ name: plan.peer.name, range: plan.range, template: plan.template, routes }];
 }
 
@@ -240,22 +281,36 @@ function decidePeer(outlet: Outlet, { subject, gates, view }: Decided): PeerOutc
   const { allowed, advertisement } = peerGate(subject, plan.peer, view);
   const isElsewhere = assigned.state === 'closed' || notDraining.state === 'closed';
   if (allowed.state === 'closed' || isElsewhere) return { peer: { peer, allowed }, step: NO_STEP };
+  const form = formOf(subject, advertisement, view.discards);
+  const { aggregate, wish } = form;
   // a place is kept while the claim is unhealthy too: whether a younger one gets in must not depend on it
-  if (outlet.places >= plan.peer.maxRoutes) {
+  if (!hasRoom(outlet, aggregate)) {
     return { peer: { peer, allowed: full(plan.peer) }, step: FULL_STEP };
   }
   const own = [joined, assigned, healthy, bound, pooled, notDraining];
   if (own.some(({ state }) => state === 'closed')) {
-    return { peer: { peer, allowed }, step: KEPT_PLACE };
+    const kept = aggregate === undefined ? KEPT_PLACE : { ...KEPT_PLACE, aggregate };
+    return { peer: { peer, allowed }, step: kept };
   }
   const isDraining = own.some(({ state }) => state === 'draining');
   const { placement, stepsDown = 0, level = stepsDown } = subject;
   const attributes = attributeTable.attributes(advertisement, { placement, level, isDraining });
-  const route = { prefix: hostPrefix(subject.claim.object.address), attributes };
+  const prefix = aggregate?.prefix ?? hostPrefix(subject.claim.object.address);
+  const step = { takesPlace: true, isFull: false, isDraining, route: { prefix, attributes } };
   return {
-    peer: { peer, allowed, route: { attributes, isDraining } },
-    step: { takesPlace: true, isFull: false, route },
+    peer: {
+      peer,
+      allowed: told(allowed, form),
+      route: { attributes, isDraining, ...optional('aggregate', aggregate?.prefix) },
+    },
+    step: { ...step, ...optional('aggregate', aggregate), ...optional('wish', wish) },
   };
+}
+
+/** the gate is open either way; people read what goes out */
+function told(allowed: Gate, { sentence }: Form): Gate {
+  if (sentence === undefined) return allowed;
+  return { ...allowed, sentence: `${allowed.sentence}; ${sentence}` };
 }
 
 interface PeerGate {

@@ -32,6 +32,7 @@ import type {
   BindingFact,
   ClusterFacts,
   Departure,
+  DiscardFacts,
   Drain,
   Finding,
   NodeIdentity,
@@ -76,6 +77,7 @@ export class Knowledge {
   #claimDrains: ReadonlyMap<string, Drain> = new Map();
   departures: ReadonlyMap<string, Departure> = new Map();
   bindings: ReadonlyMap<string, BindingFact> = new Map();
+  discards: DiscardFacts | undefined;
   own = NO_ADDRESSES;
 
   constructor(options: KnowledgeOptions) {
@@ -234,6 +236,7 @@ export class Knowledge {
       ...optional('cluster', this.#clusterView()),
       ...optional('fencedSinceMs', this.fencedSinceMs),
       ...optional('announcer', this.#options.announcer?.()),
+      ...optional('discards', this.discards),
       ...optional('serviceFacts', this.serviceFacts),
     };
   }

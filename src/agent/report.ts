@@ -14,6 +14,7 @@ import {
   type RouteAttributes,
 } from 'bgp-ts';
 import type { IpClaim } from '../model/ip-claim.ts';
+import { aggregateSent } from './aggregates.ts';
 import { type Carried, type Carriers, carryRemedy, sessionGate } from './carriers.ts';
 import { claimGateList, healthyGate } from './claim-gates.ts';
 import type { ClaimDecision, DesiredState, PeerDecision } from './desired.ts';
@@ -71,8 +72,17 @@ export function buildStatus(input: StatusInput): AgentStatus {
     sessions: desired.plans.flatMap((plan) => sessionStatus(input, plan)),
     claims: desired.claims.map((decision) => claimStatus(input, decision, carriers)),
     faults: view.documents.faults,
-    warnings: [...input.warnings, ...poolWarnings(view)],
+    warnings: [...input.warnings, ...poolWarnings(view), ...discardWarnings(desired, view)],
   };
+}
+
+/** aggregates that are wished for, and that the kernel has no discard route for */
+function discardWarnings({ discards }: DesiredState, view: View): readonly string[] {
+  return [...discards].flatMap(([key, prefix]) => {
+    const fact = view.discards?.get(key);
+    if (fact?.kind !== 'absent') return [];
+    return [`the aggregate ${formatPrefix(prefix)} is not announced: ${fact.sentence}`];
+  });
 }
 
 function poolWarnings(view: View): readonly string[] {
@@ -225,10 +235,17 @@ function claimPeerStatus(
     peer: peer.peer,
     route: isRefused ? 'none' : routeState(carried, peer),
     gates: own.map((one) => (one.name === 'allowed' ? allowed : one)),
-    ...(peer.route === undefined || isRefused
-      ? {}
-      : { attributes: formatAttributes(peer.route.attributes) }),
+    ...(peer.route === undefined || isRefused ? {} : routeText(input, peer)),
   };
+}
+
+/** Of an aggregate what is sent, which is not what a claim that drains alone would have. */
+function routeText({ desired }: StatusInput, { peer, route }: PeerDecision) {
+  if (route === undefined) return {};
+  const { aggregate } = route;
+  if (aggregate === undefined) return { attributes: formatAttributes(route.attributes) };
+  const sent = aggregateSent(desired, peer, aggregate) ?? route.attributes;
+  return { attributes: formatAttributes(sent), aggregate: formatPrefix(aggregate) };
 }
 
 function routeState({ kind }: Carried, { route }: PeerDecision): ClaimPeerStatus['route'] {

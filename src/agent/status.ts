@@ -75,6 +75,8 @@ export interface ClaimPeerStatus {
   readonly route: 'up' | 'waiting' | 'draining' | 'none';
   /** all six, in order */
   readonly gates: readonly GateStatus[];
+  /** is announced in place of the host route, for all claims inside; RFC 5952 */
+  readonly aggregate?: string;
   readonly attributes?: {
     readonly nextHop?: string;
     readonly communities: readonly string[];

@@ -6,6 +6,7 @@
  * monotonic milliseconds of the agent's clock, so a stepped wall clock moves nothing.
  */
 
+import type { PrefixKey } from 'bgp-ts';
 import type { Documents, Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpPool } from '../model/ip-pool.ts';
@@ -42,6 +43,8 @@ export interface View {
   readonly cluster?: ClusterFacts;
   /** absent where nobody asks kube-proxy */
   readonly serviceFacts?: ServiceFacts;
+  /** by prefix: whether this machine discards what an aggregate draws and nobody has; absent where it cannot */
+  readonly discards?: DiscardFacts;
   /** the Lease of this node was last renewed too long ago: exclusive claims of the API step down one level */
   readonly fencedSinceMs?: number;
   /** where one process of several announces (simple mode): whether this one does, and how */
@@ -91,6 +94,16 @@ export interface Finding {
 export type BindingFact =
   | { readonly kind: 'present'; readonly sentence: string }
   | { readonly kind: 'absent'; readonly sentence: string; readonly remedy?: string };
+
+/** One object while nothing has changed. */
+export interface DiscardFacts {
+  /** undefined: the kernel has not been asked */
+  get(prefix: PrefixKey): DiscardFact | undefined;
+}
+
+export type DiscardFact =
+  | { readonly kind: 'present' }
+  | { readonly kind: 'absent'; readonly sentence: string };
 
 export type PasswordFact =
   | { readonly kind: 'ready'; readonly password: string }

@@ -24,6 +24,7 @@ import { ControlServer } from '../control/server.ts';
 import { takeAddressLock } from '../linux/address-lock.ts';
 import { arpWarnings } from '../linux/arp-warnings.ts';
 import { readBootId } from '../linux/boot-id.ts';
+import { RtnetlinkDiscardRoutes } from '../linux/discard-routes.ts';
 import { LockedAddressTable } from '../linux/locked-address-table.ts';
 import { RtnetlinkAddressTable } from '../linux/rtnetlink-address-table.ts';
 import { LOG_LEVELS, type Log } from '../log/log.ts';
@@ -302,6 +303,7 @@ function createAgent(
       });
     },
     addresses,
+    discards: new RtnetlinkDiscardRoutes(() => addresses.keeper()),
     probe: nodeProbe,
     ...optional('kubeProxy', kubeProxyOf(settings)),
     readPassword: (path) => passwords.read(path),

@@ -94,10 +94,11 @@ function describeSession(session: SessionStatus, style: Style): string {
   return why === undefined ? base : `${base}: ${why}`;
 }
 
-function attributesOf({ attributes }: ClaimPeerStatus): string {
+function attributesOf({ attributes, aggregate }: ClaimPeerStatus): string {
   if (attributes === undefined) return '';
   const { nextHop, communities, prepend, med, localPref } = attributes;
   return [
+    ...(aggregate === undefined ? [] : [`within ${aggregate}`]),
     `next hop ${nextHop ?? 'self'}`,
     ...(communities.length === 0 ? [] : [`communities ${communities.join(' ')}`]),
     ...(prepend === 0 ? [] : [`prepend ${prepend}`]),

@@ -21,15 +21,28 @@ export interface RouteEntry {
 }
 
 export function listRoutes(status: AgentStatus): readonly RouteEntry[] {
-  return status.claims.flatMap((claim) =>
-    claim.peers.map((peer) => routeEntry(claim, peer, status)),
+  const aggregates = new Map<string, RouteEntry>();
+  const entries = status.claims.flatMap((claim) =>
+    claim.peers.flatMap((peer) => {
+      const entry = routeEntry(claim, peer, status);
+      if (peer.aggregate === undefined) return [entry];
+      const key = `${entry.prefix} ${entry.peer}`;
+      const known = aggregates.get(key);
+      if (known === undefined || ORDER[entry.state] < ORDER[known.state])
+        aggregates.set(key, entry);
+      return [];
+    }),
   );
+  return [...aggregates.values(), ...entries];
 }
+
+/** the best of its claims is how an aggregate is */
+const ORDER: Readonly<Record<RouteState, number>> = { up: 0, draining: 1, waiting: 2, none: 3 };
 
 function routeEntry(claim: ClaimStatus, peer: ClaimPeerStatus, status: AgentStatus): RouteEntry {
   const reason = reasonOf(peer, status);
   return {
-    prefix: `${claim.address}/${claim.address.includes(':') ? 128 : 32}`,
+    prefix: peer.aggregate ?? `${claim.address}/${claim.address.includes(':') ? 128 : 32}`,
     peer: peer.peer,
     state: peer.route,
     ...(peer.attributes ?? { communities: [], prepend: 0 }),

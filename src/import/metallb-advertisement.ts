@@ -93,23 +93,22 @@ function entriesOf(object: Loose, communities: ReadonlyMap<string, string>): Poo
         }),
     ...(written.length === 0 ? {} : { communities: written }),
     ...(localPref === undefined ? {} : { localPref }),
+    ...aggregation(spec),
   };
   const nodes = anyOf(items(spec, 'nodeSelectors'));
   return {
     entries:
       nodes.length === 0 ? [shared] : nodes.map((nodeSelector) => ({ ...shared, nodeSelector })),
-    gaps: [...values.flatMap(({ gaps }) => gaps), ...aggregation(spec, about)],
+    gaps: values.flatMap(({ gaps }) => gaps),
   };
 }
 
-function aggregation(spec: Loose, about: string): readonly string[] {
+function aggregation(spec: Loose): Loose {
   const ipv4 = wholeNumber(spec, 'aggregationLength') ?? 32;
   const ipv6 = wholeNumber(spec, 'aggregationLengthV6') ?? 128;
-  const lengths = [...(ipv4 === 32 ? [] : [`/${ipv4}`]), ...(ipv6 === 128 ? [] : [`/${ipv6}`])];
-  if (lengths.length === 0) return [];
-  return [
-    `${about}: aggregates (${lengths.join(', ')}) are not announced by this version; host routes are`,
-  ];
+  const lengths = { ...(ipv4 === 32 ? {} : { ipv4 }), ...(ipv6 === 128 ? {} : { ipv6 }) };
+  if (Object.keys(lengths).length === 0) return {};
+  return { aggregationLength: lengths, discardRoute: true };
 }
 
 const PLAIN = /^\d{1,5}:\d{1,5}$/;

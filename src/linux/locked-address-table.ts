@@ -28,6 +28,11 @@ export class LockedAddressTable implements AddressTable {
     return this.#changes;
   }
 
+  /** undefined: this process keeps what carries our marks; else who does */
+  keeper(): string | undefined {
+    return this.#problem();
+  }
+
   /** undefined when the lock is ours, else why not */
   #problem(): string | undefined {
     if (this.#lock?.kind !== 'held') this.#lock = this.#take();

@@ -64,8 +64,10 @@ export class NetlinkSocket {
     this.#persist({ ...request, flags });
   }
 
-  list(type: number, body: Uint8Array): readonly NetlinkMessage[] {
-    return this.#persist({ type, body, flags: MessageFlag.request | MessageFlag.dump });
+  /** `most`: of a longer list the rest is not read, and one more than so many tells */
+  list(type: number, body: Uint8Array, most = Infinity): readonly NetlinkMessage[] {
+    const flags = MessageFlag.request | MessageFlag.dump;
+    return this.#persist({ type, body, flags }, most);
   }
 
   close(): void {
@@ -73,10 +75,10 @@ export class NetlinkSocket {
     this.#fd = undefined;
   }
 
-  #persist(request: NetlinkRequest): readonly NetlinkMessage[] {
+  #persist(request: NetlinkRequest, most = Infinity): readonly NetlinkMessage[] {
     const started = performance.now();
     for (let attempt = 1; ; attempt += 1) {
-      const answer = this.#ask(request);
+      const answer = this.#ask(request, most);
       if (answer.kind === 'done') return answer.messages;
       if (attempt >= MIN_ATTEMPTS && performance.now() - started > PERSIST_MS) {
         const message = `the kernel gave no whole answer in ${attempt} attempts`;
@@ -85,12 +87,12 @@ export class NetlinkSocket {
     }
   }
 
-  #ask(request: NetlinkRequest): Answer {
+  #ask(request: NetlinkRequest, most: number): Answer {
     this.#fd ??= open(this.#strict);
     this.#sequence = (this.#sequence + 1) >>> 0;
     try {
       send(this.#fd, encodeMessage({ ...request, sequence: this.#sequence }));
-      return this.#answer(this.#fd, this.#sequence);
+      return this.#answer(this.#fd, this.#sequence, most);
     } catch (error) {
       if (!(error instanceof NetlinkError) || error.isRefusal) throw error;
       this.close();
@@ -103,7 +105,7 @@ export class NetlinkSocket {
     }
   }
 
-  #answer(fd: number, sequence: number): Answer {
+  #answer(fd: number, sequence: number, most: number): Answer {
     const messages: NetlinkMessage[] = [];
     let interrupted = false;
     for (const message of this.#messages(fd, sequence)) {
@@ -112,6 +114,10 @@ export class NetlinkSocket {
       if (result === undefined) messages.push(message);
       else if (result.errno !== 0) throw refusal(result);
       else break;
+      if (messages.length <= most) continue;
+      // the kernel stops writing where nobody reads
+      this.close();
+      return { kind: 'done', messages };
     }
     return interrupted ? { kind: 'retry', code: 'EINTR' } : { kind: 'done', messages };
   }

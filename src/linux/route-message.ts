@@ -162,6 +162,22 @@ export function decodeRouteBody(body: Uint8Array): RouteBody | undefined {
   };
 }
 
+/** Where a route is and whose: of any kind, but for what the kernel only remembers. */
+export function decodeRoutePlace(
+  body: Uint8Array,
+): Pick<RouteBody, 'prefix' | 'table' | 'protocol'> | undefined {
+  const family = familyOf(body[0]);
+  const [, length, , , shortTable, protocol] = body;
+  const flags = uint32At(body, 8);
+  if (family === undefined || length === undefined || flags === undefined) return undefined;
+  if ((flags & CLONED) !== 0 || length > (family === 'ipv4' ? 32 : 128)) return undefined;
+  const find = (attribute: number) => findAttribute(body, HEADER_OCTETS, attribute);
+  const address = decodeAddress(family, find(Attribute.destination) ?? new Uint8Array(16));
+  if (address === undefined) return undefined;
+  const table = uint32At(find(Attribute.table)) ?? shortTable ?? 0;
+  return { prefix: maskPrefix(address, length), table, protocol: protocol ?? 0 };
+}
+
 function decodeHops(family: Family, body: Uint8Array): readonly RouteHop[] {
   const multipath = findAttribute(body, HEADER_OCTETS, Attribute.multipath);
   if (multipath === undefined) {

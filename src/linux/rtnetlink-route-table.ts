@@ -24,6 +24,7 @@ import { NetlinkSocket } from './netlink-socket.ts';
 import { noInterface, refusedBy } from './refusal.ts';
 import {
   decodeRouteBody,
+  decodeRoutePlace,
   encodeRouteBody,
   encodeRouteList,
   encodeRouteRemoval,
@@ -42,6 +43,8 @@ export interface RtnetlinkRouteTableOptions {
   /** the kernel's table; 254 is main */
   readonly table: number;
   readonly metric?: number;
+  /** the mark of ours; default: that of `herald router` */
+  readonly protocol?: number;
 }
 
 const DEFAULT_METRIC = 2048;
@@ -50,6 +53,7 @@ const ANY_PROTOCOL = 0;
 export class RtnetlinkRouteTable implements RouteTable {
   readonly #table: number;
   readonly #metric: number;
+  readonly #protocol: number;
   readonly #netlink = new NetlinkSocket({ strict: true });
   /** what this process has put there, or found as ours */
   #known: Set<PrefixKey> | undefined;
@@ -57,10 +61,11 @@ export class RtnetlinkRouteTable implements RouteTable {
   constructor(options: RtnetlinkRouteTableOptions) {
     this.#table = options.table;
     this.#metric = options.metric ?? DEFAULT_METRIC;
+    this.#protocol = options.protocol ?? ROUTE_PROTOCOL;
   }
 
   list(): readonly KernelRoute[] {
-    const bodies = this.#bodies(ROUTE_PROTOCOL);
+    const bodies = this.#bodies(this.#protocol);
     this.#known = new Set(bodies.map(({ prefix }) => prefixKey(prefix)));
     const names = this.#linkNames();
     return bodies.map(({ prefix, hops }) => ({
@@ -116,6 +121,19 @@ export class RtnetlinkRouteTable implements RouteTable {
     return { kind: 'done', changed };
   }
 
+  /** Where others have routes in this table, with any metric and of any kind; undefined: more than `most`, and the rest was not read. */
+  foreign(
+    family: Family,
+    most: number,
+  ): readonly { readonly prefix: Prefix; readonly protocol: number }[] | undefined {
+    const answers = this.#listOrNone(encodeRouteList(family, this.#table, ANY_PROTOCOL), most);
+    if (answers.length > most) return undefined;
+    return answers
+      .map(({ body }) => decodeRoutePlace(body))
+      .filter((place) => place !== undefined)
+      .filter(({ table, protocol }) => table === this.#table && protocol !== this.#protocol);
+  }
+
   close(): void {
     this.#netlink.close();
     this.#known = undefined;
@@ -124,7 +142,7 @@ export class RtnetlinkRouteTable implements RouteTable {
   #clearFamily(family: Family): Outcome {
     let bodies: readonly RouteBody[];
     try {
-      bodies = this.#bodiesOf(family, ROUTE_PROTOCOL);
+      bodies = this.#bodiesOf(family, this.#protocol);
     } catch (error) {
       return refusedBy(error, { doing: `cannot clear table ${this.#table}`, family });
     }
@@ -134,13 +152,13 @@ export class RtnetlinkRouteTable implements RouteTable {
   }
 
   #ours(): Set<PrefixKey> {
-    this.#known ??= new Set(this.#bodies(ROUTE_PROTOCOL).map(({ prefix }) => prefixKey(prefix)));
+    this.#known ??= new Set(this.#bodies(this.#protocol).map(({ prefix }) => prefixKey(prefix)));
     return this.#known;
   }
 
   #body(prefix: Prefix, hops: readonly RouteHop[]): RouteBody {
     const [table, metric] = [this.#table, this.#metric];
-    return { prefix, hops, table, metric, protocol: ROUTE_PROTOCOL };
+    return { prefix, hops, table, metric, protocol: this.#protocol };
   }
 
   #write(body: Uint8Array, flags: number): void {
@@ -161,7 +179,7 @@ export class RtnetlinkRouteTable implements RouteTable {
   #foreignAt(prefix: Prefix): boolean {
     const key = prefixKey(prefix);
     return this.#bodies(ANY_PROTOCOL).some(
-      (each) => each.protocol !== ROUTE_PROTOCOL && prefixKey(each.prefix) === key,
+      (each) => each.protocol !== this.#protocol && prefixKey(each.prefix) === key,
     );
   }
 
@@ -187,9 +205,9 @@ export class RtnetlinkRouteTable implements RouteTable {
       .filter((body) => protocol === ANY_PROTOCOL || body.protocol === protocol);
   }
 
-  #listOrNone(request: Uint8Array) {
+  #listOrNone(request: Uint8Array, most?: number) {
     try {
-      return this.#netlink.list(RouteMessageType.get, request);
+      return this.#netlink.list(RouteMessageType.get, request, most);
     } catch (error) {
       // A table that has never had a route does not exist, and without IPv6 nobody answers for it.
       const none = error instanceof NetlinkError && ['ENOENT', 'EOPNOTSUPP'].includes(error.code);

@@ -23,6 +23,7 @@ export type LogEvent =
   | 'bgp.refused'
   | 'claim.route'
   | 'claim.bind'
+  | 'aggregate.discard'
   | 'controller.start'
   | 'controller.stop'
   | 'controller.lead'

@@ -5,14 +5,7 @@
  * An aggregate is accepted only where a pool advertises one to this peer, and then at exactly its length.
  */
 
-import {
-  type Address,
-  type Family,
-  formatPrefix,
-  maskPrefix,
-  type Prefix,
-  prefixAddress,
-} from 'bgp-ts';
+import { type Address, type Family, formatPrefix, maskPrefix, type Prefix } from 'bgp-ts';
 import type { BgpPeer } from '../model/bgp-peer.ts';
 import type { AddressRange, Advertisement, IpPool } from '../model/ip-pool.ts';
 import { selects } from '../model/labels.ts';
@@ -73,17 +66,16 @@ function aggregates(
   const { family } = range.first;
   const length = advertisement.aggregationLength?.[family];
   if (length === undefined || length >= BITS[family]) return [];
-  return cidrsOf(range).map((prefix) => {
-    // a pool smaller than its aggregate: the one prefix of that length around it
-    const inside = prefix.length <= length ? prefix : maskPrefix(prefixAddress(prefix), length);
-    return {
+  // agents announce no aggregate that is larger than the pool
+  return cidrsOf(range)
+    .filter((prefix) => prefix.length <= length)
+    .map((prefix) => ({
       family,
-      prefix: formatPrefix(inside),
-      prefixLength: inside.length,
+      prefix: formatPrefix(prefix),
+      prefixLength: prefix.length,
       length,
       pool,
-    };
-  });
+    }));
 }
 
 /** The fewest CIDRs that hold every address of the range and no other. */

@@ -78,10 +78,6 @@ function placementOf(placement: Fields): Placement {
 }
 
 function advertisementOf(entry: Fields): Advertisement {
-  if (entry.has('aggregationLength')) {
-    const why = 'aggregates are not announced by this version';
-    throw entry.refusal('aggregationLength', `${why}; remove it, and host routes are announced`);
-  }
   const communities: number[] = [];
   const largeCommunities: LargeCommunity[] = [];
   for (const [index, text] of entry.texts('communities').entries()) {
@@ -102,6 +98,16 @@ function advertisementOf(entry: Fields): Advertisement {
     ...optional('localPref', entry.optionalNumber('localPref')),
     ...optional('med', entry.optionalNumber('med')),
     ...optional('prepend', entry.optionalNumber('prepend')),
+    ...optional('aggregationLength', aggregationOf(entry)),
     discardRoute: entry.flag('discardRoute'),
+  };
+}
+
+function aggregationOf(entry: Fields): Advertisement['aggregationLength'] {
+  if (!entry.has('aggregationLength')) return undefined;
+  const length = entry.object('aggregationLength');
+  return {
+    ...optional('ipv4', length.optionalNumber('ipv4')),
+    ...optional('ipv6', length.optionalNumber('ipv6')),
   };
 }

@@ -5,7 +5,7 @@
 
 import { parseAddress } from 'bgp-ts';
 import { clusterFacts, learnNode, NO_CLUSTER_MEMORY } from '../agent/cluster-memory.ts';
-import type { View } from '../agent/view.ts';
+import type { DiscardFacts, View } from '../agent/view.ts';
 import { formatClaimName } from '../model/claim-name.ts';
 import type { ClusterNode } from '../model/cluster-node.ts';
 import type { Documents } from '../model/documents.ts';
@@ -25,6 +25,9 @@ const SOME_ASN = 64512;
 const LATE_MS = 1e12;
 /** gates that a change of documents does not open */
 const LASTING = new Set(['healthy', 'bound', 'not-draining']);
+
+/** what a kernel would refuse only its agent knows */
+const ALL_DISCARDED: DiscardFacts = { get: () => ({ kind: 'present' }) };
 
 export function planView({ name, labels, cluster }: PlanNode, documents: Documents): View {
   const passes = { isOpen: true, sentence: 'as it is now' };
@@ -47,6 +50,7 @@ export function planView({ name, labels, cluster }: PlanNode, documents: Documen
     ),
     claimDrains: new Map(refusals(cluster?.status)),
     departures: new Map(),
+    discards: ALL_DISCARDED,
     ...(cluster?.status.draining === undefined
       ? {}
       : { nodeDrain: { sinceMs: 0, reason: cluster.status.draining.reason } }),

@@ -129,7 +129,12 @@ function whyGone(prefix: string, peer: string, { claims }: DesiredState): string
   const decision = claims.find(
     ({ subject }) => formatPrefix(hostPrefix(subject.claim.object.address)) === prefix,
   );
-  if (decision === undefined) return `nothing claims ${address} any more`;
+  if (decision === undefined) {
+    const isHost = prefix.endsWith(address.includes(':') ? '/128' : '/32');
+    return isHost
+      ? `nothing claims ${address} any more`
+      : 'no claim inside it is announced any more';
+  }
   const { joined, assigned, pooled, healthy, bound, notDraining } = decision.gates;
   const shut = [joined, assigned, pooled, healthy, bound, notDraining].find(
     ({ state }) => state === 'closed',
