@@ -107,6 +107,22 @@ export class World {
     return (await run(call, { timeoutMs: KUBECTL_MS, ...options })).stdout;
   }
 
+  /** Herald, as it was applied from this folder; its objects name their namespaces themselves. */
+  async removeHerald(folder = this.lab.deployFolder): Promise<void> {
+    this.#mayGoOn();
+    const { kubectl, kubeconfig } = this.lab;
+    const call = [
+      kubectl,
+      '--kubeconfig',
+      kubeconfig,
+      'delete',
+      '-k',
+      folder,
+      '--ignore-not-found',
+    ];
+    await run(call, { timeoutMs: 150_000 });
+  }
+
   /** A file of the scenario's folder; what is in it is deleted at the end. */
   async apply(file: string, namespace = this.namespace): Promise<void> {
     const path = join(this.#folder, file);

@@ -13,14 +13,10 @@ export const scenario: Scenario = {
   isDestructive: true,
   async run(world) {
     const overlay = join(world.lab.deployFolder, '../overlays/simple');
-    const remove = (folder: string) =>
-      world.kubectl(['-n', NAMESPACE, 'delete', '-k', folder, '--ignore-not-found'], {
-        timeoutMs: 150_000,
-      });
     // whatever happens: what comes next is played with what deploy/base has
     world.later(() => world.lab.install());
-    world.later(() => remove(overlay));
-    await remove(world.lab.deployFolder);
+    world.later(() => world.removeHerald(overlay));
+    await world.removeHerald();
     await world.lab.install(overlay);
 
     const { address, prefix } = await world.serveWeb();

@@ -1,4 +1,3 @@
-import { NAMESPACE } from '../../../src/model/names.ts';
 import { eventually } from '../poll.ts';
 import type { Scenario } from '../scenario.ts';
 
@@ -21,8 +20,7 @@ export const scenario: Scenario = {
     await world.routerHas('spine', prefix, world.paths('tor1', 'tor2'));
     await world.answered(address);
     world.later(() => world.lab.install());
-    const remove = ['delete', '-k', world.lab.deployFolder, '--ignore-not-found'];
-    await world.kubectl(['-n', NAMESPACE, ...remove], { timeoutMs: 150_000 });
+    await world.removeHerald();
     for (const router of ['spine', 'tor1', 'tor2']) {
       await world.routerHas(router, prefix, { paths: [] });
     }

@@ -16,8 +16,7 @@ export const scenario: Scenario = {
     await world.lab.machines.importImage(before.imageFile);
     // whatever happens: what comes next is played with what this checkout has
     world.later(() => world.lab.install());
-    const remove = ['delete', '-k', world.lab.deployFolder, '--ignore-not-found'];
-    await world.kubectl(['-n', NAMESPACE, ...remove], { timeoutMs: 150_000 });
+    await world.removeHerald();
     await world.lab.install(`${before.deployFolder}/base`);
     await imagesAre(world, `herald:${BEFORE}`);
 
