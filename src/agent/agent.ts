@@ -186,9 +186,8 @@ export class Agent {
   }
 
   /** The Lease was renewed last then, too long ago; undefined: it is renewed. */
-  setFenced(sinceMs: number | undefined): void {
-    if (this.#knowledge.fencedSinceMs === sinceMs) return;
-    this.#knowledge.fencedSinceMs = sinceMs;
+  setFenced(sinceMs: number | undefined, hasLapsed = true): void {
+    if (!this.#knowledge.setFence(sinceMs, hasLapsed)) return;
     this.#schedule();
   }
 

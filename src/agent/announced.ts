@@ -5,7 +5,7 @@
  */
 
 import type { PeerStatus, Speaker } from 'bgp-ts';
-import type { PreferenceLevel } from '../model/names.ts';
+import type { EffectiveLevel, PreferenceLevel } from '../model/names.ts';
 import { type Carriers, isCarried } from './carriers.ts';
 import type { DesiredState } from './desired.ts';
 
@@ -88,13 +88,18 @@ function announcedOf(
 ): Omit<Announced, 'isCurrent'> {
   const out = desired.claims.filter((decision) => isCarried(decision, carriers));
   const levels = out.flatMap(({ subject: { level, claim } }) =>
-    level === undefined ? [] : [[claim.object.name, level] as const],
+    level === undefined ? [] : [[claim.object.name, told(level)] as const],
   );
   return {
     levels: new Map(levels),
     routes: out.length,
     ...(observed === undefined ? {} : { observedClaims: observed }),
   };
+}
+
+/** For a controller all levels of a node that cannot hold its claims are one: it is not where its label says. */
+function told(level: EffectiveLevel): PreferenceLevel {
+  return level === 0 || level === 2 ? level : 1;
 }
 
 function isBehind({ state, isSynced }: PeerStatus): boolean {

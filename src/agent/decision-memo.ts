@@ -59,7 +59,7 @@ export class DecisionMemo {
     const joined = joinedGates(view);
     const { documents, node, nodeDrain, stopDrain, claimDrains, cluster } = view;
     const own = [view.ownAddresses, view.hostAddresses, cluster?.addresses.join(' ')];
-    const isFenced = view.fencedSinceMs !== undefined;
+    const isFenced = view.fencedSinceMs !== undefined && `fenced ${view.hasLapsed}`;
     const drains = [nodeDrain, stopDrain, claimDrains, cluster?.drains];
     const ages = [view.stale, view.staleApi];
     const { pools, formerPools } = documents;

@@ -40,6 +40,7 @@ import {
 } from './decision-memo.ts';
 import type { Gate } from './gate.ts';
 import { type PeerPlan, planPeer, type SessionTemplate, usablePlans } from './peer-settings.ts';
+import type { PlacementView } from './placement.ts';
 import { RouteAttributeTable } from './route-attributes.ts';
 import type { View } from './view.ts';
 
@@ -228,8 +229,8 @@ function claimsOf({ documents, departures }: View): readonly Sourced<IpClaim>[] 
   return [...claims, ...gone.map(({ claim }) => claim)].toSorted(byAge);
 }
 
-function fence({ fencedSinceMs }: View): Pick<View, 'fencedSinceMs'> {
-  return fencedSinceMs === undefined ? {} : { fencedSinceMs };
+function fence({ fencedSinceMs, hasLapsed = false }: View): Omit<PlacementView, 'node'> {
+  return fencedSinceMs === undefined ? {} : { fencedSinceMs, hasLapsed };
 }
 
 /** Documents change seldom, facts often: the order is kept with the list that it is of. */
@@ -294,7 +295,9 @@ function decidePeer(outlet: Outlet, { subject, gates, view }: Decided): PeerOutc
   }
   const isDraining = own.some(({ state }) => state === 'draining');
   const { placement, stepsDown = 0, level = stepsDown } = subject;
-  const attributes = attributeTable.attributes(advertisement, { placement, level, isDraining });
+  const isPlaced = subject.claim.source === 'api' && subject.level !== undefined;
+  const standing = { placement, level, isDraining, isPlaced };
+  const attributes = attributeTable.attributes(advertisement, standing);
   const prefix = aggregate?.prefix ?? hostPrefix(subject.claim.object.address);
   const step = { takesPlace: true, isFull: false, isDraining, route: { prefix, attributes } };
   return {

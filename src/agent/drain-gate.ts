@@ -11,7 +11,7 @@ import { formatAddress } from 'bgp-ts';
 import type { Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpPool } from '../model/ip-pool.ts';
-import type { PreferenceLevel } from '../model/names.ts';
+import type { EffectiveLevel } from '../model/names.ts';
 import type { Gate } from './gate.ts';
 import type { Drain, View } from './view.ts';
 
@@ -29,7 +29,7 @@ export interface DrainSubject {
   readonly claim: Sourced<IpClaim>;
   readonly pool: IpPool | undefined;
   /** of an exclusive claim that is placed here */
-  readonly level?: PreferenceLevel;
+  readonly level?: EffectiveLevel;
 }
 
 const NOT_DRAINING: TimedGate = {

@@ -68,6 +68,8 @@ export class Knowledge {
   /** of Secrets, by peer name */
   secrets: ReadonlyMap<string, PasswordFact> = new Map();
   fencedSinceMs: number | undefined;
+  /** of the Lease, while it is fenced */
+  hasLapsed = true;
   serviceFacts: ServiceFacts | undefined;
   /** why the cluster does not take this machine for its node */
   objection: string | undefined;
@@ -194,6 +196,14 @@ export class Knowledge {
     return this.#wasAnnounced;
   }
 
+  /** true where that is news */
+  setFence(sinceMs: number | undefined, hasLapsed: boolean): boolean {
+    if (this.fencedSinceMs === sinceMs && this.hasLapsed === hasLapsed) return false;
+    this.fencedSinceMs = sinceMs;
+    this.hasLapsed = hasLapsed;
+    return true;
+  }
+
   drainNode(drain: Drain | undefined): void {
     this.#nodeDrain = drain;
   }
@@ -237,6 +247,7 @@ export class Knowledge {
       ...optional('fencedSinceMs', this.fencedSinceMs),
       ...optional('announcer', this.#options.announcer?.()),
       ...optional('discards', this.discards),
+      hasLapsed: this.hasLapsed,
       ...optional('serviceFacts', this.serviceFacts),
     };
   }

@@ -9,19 +9,24 @@ import type { Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import { DEFAULT_PLACEMENT, type IpPool, type Placement } from '../model/ip-pool.ts';
 import { selects } from '../model/labels.ts';
-import { ANYCAST_LABEL, levelOf, type PreferenceLevel } from '../model/names.ts';
+import {
+  ANYCAST_LABEL,
+  type EffectiveLevel,
+  levelOf,
+  type PreferenceLevel,
+} from '../model/names.ts';
 import { optional } from '../model/optional.ts';
 import type { Announcer } from './announcer.ts';
 import type { Gate } from './gate.ts';
 import type { View } from './view.ts';
 
 /** What placement needs of a View. */
-export type PlacementView = Pick<View, 'node' | 'fencedSinceMs' | 'announcer'>;
+export type PlacementView = Pick<View, 'node' | 'fencedSinceMs' | 'hasLapsed' | 'announcer'>;
 
 export interface Standing {
   readonly placement: Placement;
   /** of an exclusive claim; undefined: it has no place on this node */
-  readonly level?: PreferenceLevel;
+  readonly level?: EffectiveLevel;
   /** of an anycast claim in simple mode, where another process may be preferred */
   readonly stepsDown?: 1 | 2;
 }
@@ -40,7 +45,8 @@ export function standingOf(
   }
   const level = levelOf(labels, view.node.name);
   if (level !== undefined) {
-    return { placement: inMode(placement, 'exclusive'), level: fenced(level, view) };
+    const now = fenced(level, claim.object, view);
+    return { placement: inMode(placement, 'exclusive'), level: now };
   }
   if (!(ANYCAST_LABEL in labels)) return { placement: inMode(placement, 'exclusive') };
   const { announcer } = view;
@@ -53,10 +59,22 @@ function inMode(placement: Placement, mode: Placement['mode']): Placement {
   return placement.mode === mode ? placement : { ...placement, mode };
 }
 
-/** A holder that cannot renew its Lease may have lost the claim without knowing: one step down, never out. Who stands lower stays: a step more would make it the equal of a leaving one. */
-function fenced(level: PreferenceLevel, { fencedSinceMs }: PlacementView): PreferenceLevel {
+/**
+ * A holder that cannot renew its Lease may have lost the claim without knowing: one step down, never out. Who stands lower stays.
+ *
+ * When it has not renewed it for as long as the Lease lasts, another node may hold the claim, and that one may be fenced, drained or started
+ * anew: whatever levels it comes to then, this node stands below them. Two that are cut off one after the other, or together with all
+ * others in an outage, stand apart by the epoch of the claim as each of them knows it.
+ */
+function fenced(
+  level: PreferenceLevel,
+  { epoch = 0 }: IpClaim,
+  { fencedSinceMs, hasLapsed }: PlacementView,
+): EffectiveLevel {
   if (fencedSinceMs === undefined) return level;
-  return level === 0 ? 1 : level;
+  if (hasLapsed !== true) return level === 0 ? 1 : level;
+  if (level > 0) return 5;
+  return epoch % 2 === 0 ? 3 : 4;
 }
 
 const ANYCAST: Gate = {
@@ -65,7 +83,7 @@ const ANYCAST: Gate = {
   sentence: 'every node announces it (anycast)',
 };
 
-const PLACED_HERE: Readonly<Record<PreferenceLevel, Gate>> = {
+const PLACED_HERE: Readonly<Record<EffectiveLevel, Gate>> = {
   0: { name: 'assigned', state: 'open', sentence: 'placed on this node (exclusive)' },
   1: {
     name: 'assigned',
@@ -77,7 +95,16 @@ const PLACED_HERE: Readonly<Record<PreferenceLevel, Gate>> = {
     state: 'open',
     sentence: 'placed on this node (exclusive), two steps down',
   },
+  3: lapsed('three'),
+  4: lapsed('four'),
+  5: lapsed('five'),
 };
+
+function lapsed(steps: string): Gate {
+  const why = 'it has just started, or its Lease has run out';
+  const sentence = `placed on this node (exclusive), ${steps} steps down: ${why}`;
+  return { name: 'assigned', state: 'open', sentence };
+}
 
 export function placedGate(
   { object, source }: Sourced<IpClaim>,

@@ -5,13 +5,21 @@
  */
 
 import { type RouteAttributes, WellKnownCommunity } from 'bgp-ts';
-import type { Advertisement, Placement } from '../model/ip-pool.ts';
-import type { PreferenceLevel } from '../model/names.ts';
+import { type Advertisement, LEAST_LOCAL_PREF, type Placement } from '../model/ip-pool.ts';
+import type { EffectiveLevel } from '../model/names.ts';
 
 /** LOCAL_PREF of an exclusive claim's holder on internal sessions; anycast keeps the default of 100 */
 const HOLDER_LOCAL_PREF = 200;
-/** how much less each level of preference is worth inside the AS */
-const LOCAL_PREF_STEP = 50;
+/** inside the AS, by level of preference */
+const LOCAL_PREFS: Readonly<Record<EffectiveLevel, number>> = {
+  0: HOLDER_LOCAL_PREF,
+  1: 150,
+  2: 100,
+  3: 75,
+  4: 50,
+  5: 25,
+};
+const LOWEST_LEVEL = 5;
 
 /** of an anycast route whose pool names no other */
 const DEFAULT_LOCAL_PREF = 100;
@@ -22,8 +30,10 @@ const ANYCAST_STEPS = 4;
 export interface RouteStanding {
   readonly placement: Placement;
   /** of an exclusive claim; of an anycast claim 0, but in simple mode the steps down */
-  readonly level: PreferenceLevel;
+  readonly level: EffectiveLevel;
   readonly isDraining: boolean;
+  /** the controller moves it; absent: nobody does */
+  readonly isPlaced?: boolean;
 }
 
 const PLAIN: Advertisement = { communities: [], largeCommunities: [], discardRoute: false };
@@ -36,8 +46,8 @@ export class RouteAttributeTable {
     const base = advertisement ?? PLAIN;
     const variants = this.#known.get(base) ?? new Map<string, RouteAttributes>();
     this.#known.set(base, variants);
-    const { placement, level, isDraining } = standing;
-    const key = `${placement.mode} ${placement.prependStep} ${level} ${isDraining}`;
+    const { placement, level, isDraining, isPlaced = false } = standing;
+    const key = `${placement.mode} ${placement.prependStep} ${level} ${isDraining} ${isPlaced}`;
     const known = variants.get(key);
     if (known !== undefined) return known;
     const made = makeAttributes(base, standing);
@@ -52,7 +62,7 @@ function makeAttributes(advertisement: Advertisement, standing: RouteStanding): 
     ...advertisement.communities,
     ...(isDraining ? [WellKnownCommunity['graceful-shutdown']] : []),
   ];
-  const localPref = isDraining ? 0 : localPrefOf(advertisement, standing);
+  const localPref = localPrefOf(advertisement, standing);
   const prepend = (advertisement.prepend ?? 0) + prependOf(standing);
   return {
     ...(communities.length === 0 ? {} : { communities }),
@@ -65,20 +75,34 @@ function makeAttributes(advertisement: Advertisement, standing: RouteStanding): 
   };
 }
 
-/** RFC 8326 §4.3 has LOCAL_PREF 0 for what drains; a pool's own value takes the place of the holder's, and the steps go down from it. */
+/**
+ * A pool's own value takes the place of the holder's; below the default the steps shrink with it, so that six levels stay apart. What drains
+ * stands below everything else (RFC 8326 §4.3 has LOCAL_PREF 0), and among what drains the levels stay apart, too.
+ */
 function localPrefOf(
   { localPref }: Advertisement,
-  { placement, level }: RouteStanding,
+  { placement, level, isDraining }: RouteStanding,
 ): number | undefined {
   if (placement.mode !== 'exclusive') {
+    if (isDraining) return 0;
     const own = localPref ?? DEFAULT_LOCAL_PREF;
     return level === 0 ? localPref : Math.floor((own * (ANYCAST_STEPS - level)) / ANYCAST_STEPS);
   }
-  return Math.max(0, (localPref ?? HOLDER_LOCAL_PREF) - level * LOCAL_PREF_STEP);
+  if (isDraining) return LOWEST_LEVEL - level;
+  const holder = Math.max(localPref ?? HOLDER_LOCAL_PREF, LEAST_LOCAL_PREF);
+  const less = HOLDER_LOCAL_PREF - LOCAL_PREFS[level];
+  if (holder >= HOLDER_LOCAL_PREF) return holder - less;
+  return Math.floor((holder * LOCAL_PREFS[level]) / HOLDER_LOCAL_PREF);
 }
 
-/** Across ASes a holder that drains steps down too, so that two holders of a moving claim are never equal at a router that ignores the community. */
-function prependOf({ placement, level, isDraining }: RouteStanding): number {
+/**
+ * Across ASes a holder that drains steps down too, so that it is no equal of the next one at a router that ignores the community. Who stands
+ * lower already stays where it is: one step more would be another node's level. So would one whole step of a holder that the controller placed:
+ * a node that was told to hold the claim, and then to leave, may stand there.
+ */
+function prependOf({ placement, level, isDraining, isPlaced }: RouteStanding): number {
   if (placement.mode !== 'exclusive') return level * placement.prependStep;
-  return (level + (isDraining ? 1 : 0)) * placement.prependStep;
+  const { prependStep } = placement;
+  if (level > 0 || !isDraining) return level * prependStep;
+  return isPlaced === true ? Math.max(1, prependStep - 1) : prependStep;
 }

@@ -6,7 +6,7 @@
 import type { Family } from 'bgp-ts';
 import type { DocumentFault } from '../model/documents.ts';
 import type { Labels } from '../model/labels.ts';
-import type { PreferenceLevel } from '../model/names.ts';
+import type { EffectiveLevel } from '../model/names.ts';
 import type { Gate } from './gate.ts';
 
 export interface AgentStatus {
@@ -61,7 +61,7 @@ export interface ClaimStatus {
   readonly origin: string;
   readonly interface?: string;
   /** of an exclusive claim that is placed here: 0 holder, then steps down */
-  readonly level?: PreferenceLevel;
+  readonly level?: EffectiveLevel;
   /** the gates that do not depend on the peer */
   readonly gates: readonly GateStatus[];
   readonly peers: readonly ClaimPeerStatus[];

@@ -49,6 +49,8 @@ export interface View {
   readonly fencedSinceMs?: number;
   /** where one process of several announces (simple mode): whether this one does, and how */
   readonly announcer?: Announcer;
+  /** the Lease has run out since, or was never renewed by this process: another node may hold them */
+  readonly hasLapsed?: boolean;
 }
 
 /** What kube-proxy on this node has said. */

@@ -58,7 +58,15 @@ export async function linkCluster(parts: ClusterParts, access: KubeAccess): Prom
   const source = new AgentSource({ ...shared, nodeName, agent });
   const ignoresExcludeLabel = settings.withController === 'true';
   const leaseSeconds = Number(settings.leaseDuration);
-  const whose = { agent, node: nodeName, instance, ignoresExcludeLabel, leaseSeconds };
+  const claimsHeardMs = () => source.placedHeardMs;
+  const whose = {
+    agent,
+    node: nodeName,
+    instance,
+    ignoresExcludeLabel,
+    leaseSeconds,
+    claimsHeardMs,
+  };
   const report = startKubeReport({ ...shared, ...whose });
   source.start();
   const controller = settings.withController === 'true' ? new OwnController(parts, api) : undefined;

@@ -8,7 +8,12 @@ import type { Clock, Random } from 'bgp-ts';
 import type { Log } from '../log/log.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpPool } from '../model/ip-pool.ts';
-import { FORMER_NODES_ANNOTATION, RELEASED_BY_ANNOTATION } from '../model/names.ts';
+import {
+  EPOCH_ANNOTATION,
+  FORMER_NODES_ANNOTATION,
+  RELEASED_BY_ANNOTATION,
+} from '../model/names.ts';
+import { epochAfter } from '../scheduler/epoch.ts';
 import { formerAfter } from '../scheduler/former-nodes.ts';
 import { anycastWrite } from '../scheduler/mode-change.ts';
 import { MOVE_RATE, MoveBudget, type MoveRate } from '../scheduler/move-rate.ts';
@@ -254,13 +259,18 @@ export class PlacementLoop {
     const former = formerAfter(meta, write.labels, (node) =>
       this.#nodes.hasLetGo(node, BigInt(resourceVersion)),
     );
+    const epoch = epochAfter(meta, write.labels);
+    const annotations = {
+      ...(former !== undefined && { [FORMER_NODES_ANNOTATION]: former }),
+      ...(epoch !== undefined && { [EPOCH_ANNOTATION]: epoch }),
+    };
     const body = {
       metadata: {
         uid,
         resourceVersion,
         labels: write.labels,
         ...(meta.isOnlyOurs && { managedFields: NO_RECORD }),
-        ...(former !== undefined && { annotations: { [FORMER_NODES_ANNOTATION]: former } }),
+        ...(Object.keys(annotations).length > 0 && { annotations }),
       },
       ...(write.node !== undefined && { spec: { node: write.node } }),
     };

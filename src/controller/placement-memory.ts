@@ -4,8 +4,10 @@
  */
 
 import type { IpNode } from '../model/ip-node.ts';
-import type { PreferenceLevel } from '../model/names.ts';
+import { nodeLabel, type PreferenceLevel } from '../model/names.ts';
+import { formerNodes } from '../scheduler/former-nodes.ts';
 import { cutOffLevel, type Part } from '../scheduler/move.ts';
+import type { PlacementSubject } from './placement-subject.ts';
 
 interface Left {
   readonly version: bigint;
@@ -25,10 +27,16 @@ export interface MoveMemory {
   intent?: string;
 }
 
+/** how long a node may take to answer */
+export const ANSWER_MS = 10_000;
 export const AVOID_MS = 60_000;
 
 export function newMemory(nowMs: number): MoveMemory {
   return { signature: '', sinceMs: nowMs, labelled: new Map(), left: new Map(), avoid: new Map() };
+}
+
+export function isOverdue({ sinceMs }: MoveMemory, nowMs: number): boolean {
+  return nowMs - sinceMs >= ANSWER_MS;
 }
 
 /** Starts the wait anew where the claim is not what it was. */
@@ -67,10 +75,19 @@ export interface Remaining {
   readonly haunted: ReadonlySet<PreferenceLevel>;
 }
 
-/** Levels of those that have lost their labels and have not said that they know; who has said so is forgotten. */
+interface LeftNode {
+  readonly ipNode: IpNode;
+  readonly part: Part;
+}
+
+/**
+ * Levels of those that have lost their labels and have not said that they know; who has said so is forgotten. Those that another controller
+ * took the label from, and that are cut off since, the claim itself remembers.
+ */
 export function remaining(
   memory: MoveMemory,
-  nodeOf: (label: string) => { readonly ipNode?: IpNode; readonly part: Part } | undefined,
+  { claim, meta }: Pick<PlacementSubject, 'claim' | 'meta'>,
+  nodeOf: (label: string) => LeftNode | undefined,
 ): Remaining {
   const lingering = new Set<PreferenceLevel>();
   const haunted = new Set<PreferenceLevel>();
@@ -80,7 +97,20 @@ export function remaining(
     else if (node.part.isGone) haunted.add(cutOffLevel(node.part));
     else lingering.add(level);
   }
+  const others = [...formerNodes(meta.annotations)]
+    .map(nodeLabel)
+    .filter((label) => !(memory.left.has(label) || label in claim.labels));
+  for (const label of others) {
+    const level = formerLevel(nodeOf(label), BigInt(meta.resourceVersion));
+    if (level !== undefined) haunted.add(level);
+  }
   return { lingering, haunted };
+}
+
+/** where it may stand that is cut off and has not taken up the claim as it is */
+function formerLevel(node: LeftNode | undefined, version: bigint): PreferenceLevel | undefined {
+  if (node === undefined || !node.part.isGone) return undefined;
+  return observedClaims(node.ipNode) >= version ? undefined : cutOffLevel(node.part);
 }
 
 /** nothing is worth remembering */

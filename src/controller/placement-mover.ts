@@ -17,9 +17,11 @@ import type { PlacementEndpoints } from './placement-endpoints.ts';
 import type { PlacementIndex } from './placement-index.ts';
 import { PlacementLeaving, steppedDown } from './placement-leaving.ts';
 import {
+  ANSWER_MS,
   AVOID_MS,
   avoided,
   isForgettable,
+  isOverdue,
   type MoveMemory,
   newMemory,
   noteSignature,
@@ -46,8 +48,6 @@ export interface MoverOptions extends PlacementTellerOptions {
   readonly requeue: (name: string) => void;
 }
 
-/** how long a node may take to answer */
-export const ANSWER_MS = 10_000;
 /** until something that only time changes is looked at again */
 const LOOK_AGAIN_MS = 1000;
 const LOOK_AGAIN: QueueOutcome = { kind: 'retry', afterMs: LOOK_AGAIN_MS };
@@ -128,7 +128,9 @@ export class Mover {
         return this.#settled(subject, memory);
       case 'wait': {
         this.#unsettled.add(subject.name);
-        const afterMs = Math.max(memory.sinceMs + ANSWER_MS - clock.now(), 100);
+        const leftMs = memory.sinceMs + ANSWER_MS - clock.now();
+        if (leftMs <= 0) this.#teller.waits(subject, step.sentence);
+        const afterMs = leftMs > 0 ? Math.max(leftMs, 100) : ANSWER_MS;
         return { kind: 'rest', again: { kind: 'retry', afterMs } };
       }
       case 'unanswered':
@@ -225,7 +227,7 @@ export class Mover {
   #step(subject: PlacementSubject, memory: MoveMemory, target: string): MoveStep {
     const { claim } = subject;
     const partOf = (label: string) => this.#part(label, subject, memory);
-    const left = remaining(memory, (label) => {
+    const left = remaining(memory, subject, (label) => {
       const { ipNode } = this.#options.nodes.factsOf(this.#nodeOf(label));
       return ipNode === undefined ? undefined : { ipNode, part: partOf(label) };
     });
@@ -236,12 +238,8 @@ export class Mover {
       ...left,
       ...(claim.node !== undefined && { node: claim.node }),
       isAnnounced: claim.withdrawn === undefined,
-      isOverdue: this.#isOverdue(memory),
+      isOverdue: isOverdue(memory, this.#options.clock.now()),
     });
-  }
-
-  #isOverdue({ sinceMs }: MoveMemory): boolean {
-    return this.#options.clock.now() - sinceMs >= ANSWER_MS;
   }
 
   #part(label: string, subject: PlacementSubject, memory: MoveMemory): Part & Partial<Told> {
@@ -286,7 +284,10 @@ export class Mover {
   #settled(subject: PlacementSubject, memory: MoveMemory): Next {
     const { name, claim } = subject;
     const holder = this.#part(nodeLabel(claim.node ?? ''), subject, memory);
-    const isThere = holder.answer === 0 || this.#isOverdue(memory) || claim.withdrawn !== undefined;
+    const isThere =
+      holder.answer === 0 ||
+      isOverdue(memory, this.#options.clock.now()) ||
+      claim.withdrawn !== undefined;
     const write = leaveAnycast(claim.labels, isThere);
     if (write !== undefined) return { kind: 'write', write };
     if (ANYCAST_LABEL in claim.labels) {

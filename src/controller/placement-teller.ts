@@ -47,6 +47,12 @@ export class PlacementTeller {
     });
   }
 
+  /** a node that may still be heard has not answered for too long */
+  waits(subject: PlacementSubject, sentence: string): void {
+    const message = `${formatAddress(subject.claim.address)} waits: ${sentence}`;
+    this.warn(subject, 'NodeDoesNotAnswer', message);
+  }
+
   warn({ meta }: PlacementSubject, reason: string, message: string): void {
     const object = documentRef('IPClaim', meta);
     this.#options.events.record({ object, type: 'Warning', reason, message });

@@ -2,8 +2,8 @@
 
 import { formatAddress } from 'bgp-ts';
 import type { ClaimRecord } from '../allocator/claim-record.ts';
-import type { IpPool } from '../model/ip-pool.ts';
-import { OUT_OF_SERVICE_TAINT } from '../model/names.ts';
+import { type IpPool, LEAST_LOCAL_PREF } from '../model/ip-pool.ts';
+import { EXCLUSIVE_CLAIMS_CONDITION, OUT_OF_SERVICE_TAINT } from '../model/names.ts';
 import { poolSize } from '../model/pool-size.ts';
 import type { CachedDocument } from './cached-document.ts';
 import type { WantedCondition } from './conditions.ts';
@@ -31,6 +31,8 @@ export interface PoolUse {
   readonly refused?: string;
   /** claims that were made from it and are not in it any more */
   readonly outside: readonly ClaimRecord[];
+  /** claims of it are exclusive by their own words */
+  readonly hasExclusiveClaims?: boolean;
   /** how many released addresses of it have long been waiting for each node's word that it has let go */
   readonly awaited?: ReadonlyMap<string, number>;
 }
@@ -45,6 +47,7 @@ export function poolStatus(document: CachedDocument<IpPool>, use: PoolUse): Pool
     // of a pool that is not in force nobody knows what it would hold
     ...(use.refused === undefined ? [outside(use.outside)] : []),
     ...awaiting(document, use.awaited),
+    ...exclusiveClaims(document, use.hasExclusiveClaims === true),
   ].map((condition) => ({ ...condition, observedGeneration }));
   return { total: bounded(size), used: use.taken, free: bounded(free), conditions };
 }
@@ -66,8 +69,20 @@ function ready(document: CachedDocument<IpPool>, refused: string | undefined): W
       ({ text, first, last }) =>
         `'${text}' means ${formatAddress(first)} to ${formatAddress(last)}`,
     );
-  const message = masked.length === 0 ? 'addresses are given out of it' : masked.join('; ');
+  const notes = [...masked, ...lowPreference(document)];
+  const message = notes.length === 0 ? 'addresses are given out of it' : notes.join('; ');
   return { type, status: 'True', reason: 'Accepted', message };
+}
+
+/** A stored pool is not refused for what was legal when it was written. */
+function lowPreference(document: CachedDocument<IpPool>): readonly string[] {
+  if (!document.ok || document.object.placement.mode !== 'exclusive') return [];
+  const low = document.object.advertisements.find(
+    ({ localPref }) => localPref !== undefined && localPref < LEAST_LOCAL_PREF,
+  );
+  if (low === undefined) return [];
+  const why = `six levels of preference need at least ${LEAST_LOCAL_PREF}, and so much is announced`;
+  return [`localPref ${low.localPref} is too low for exclusive addresses: ${why}`];
 }
 
 function exhausted({ refused }: PoolUse, free: bigint): WantedCondition {
@@ -107,6 +122,21 @@ function awaiting(
   const what = `${named.join(', ')}${more} to confirm that it has let go of them`;
   const how = `if a machine is off, delete its Node, or give it the taint ${OUT_OF_SERVICE_TAINT} where it is to stay`;
   return [{ type, status: 'True', reason: 'NodesSilent', message: `${what}; ${how}` }];
+}
+
+/** For the agents: where it is True every node that may hold such a claim renews a Lease. Told as `awaiting` is. */
+function exclusiveClaims(
+  { meta }: CachedDocument<IpPool>,
+  isThere: boolean,
+): readonly WantedCondition[] {
+  const type = EXCLUSIVE_CLAIMS_CONDITION;
+  if (isThere) {
+    const message =
+      'claims of it say placement.mode exclusive themselves; nodes renew Leases for them';
+    return [{ type, status: 'True', reason: 'ClaimsAskForIt', message }];
+  }
+  const isTold = meta.conditions.some((each) => each.type === type);
+  return isTold ? [{ type, status: 'False', reason: 'NoClaimAsksForIt', message: '' }] : [];
 }
 
 function addresses(count: number): string {

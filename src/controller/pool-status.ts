@@ -43,6 +43,8 @@ export class PoolStatusLoop {
   #touched: { readonly firstMs: number; readonly lastMs: number } | undefined;
   /** claims by the pool that they were made from and that does not hold them */
   #outside: ReadonlyMap<string, readonly ClaimRecord[]> = new Map();
+  /** pools with claims that are exclusive by their own words */
+  #exclusive: ReadonlySet<string> = new Set();
   #unconfirmed: Unconfirmed = { byPool: new Map() };
   #againTimer: Timer | undefined;
   #isStopped = false;
@@ -106,18 +108,30 @@ export class PoolStatusLoop {
   /** all claims are looked at, which is cheap at this pace; most are where they belong */
   #findOutside(): void {
     const outside = new Map<string, ClaimRecord[]>();
+    const exclusive = new Set<string>();
     for (const claim of this.#world.claims.all) {
+      if (this.#isExclusive(claim)) exclusive.add(this.#poolOf(claim) ?? '');
       if (isOutside(claim, this.#world)) append(outside, claim.pool ?? '', claim);
       const { conditions = [] } = this.#context.caches.claims.get(claim.name)?.meta ?? {};
       if (!isToldOf(conditions, inPool(claim, this.#world))) this.#flags.add(claim.name);
     }
     this.#outside = outside;
+    this.#exclusive = exclusive;
+  }
+
+  #isExclusive({ name }: ClaimRecord): boolean {
+    const document = this.#context.caches.claims.get(name);
+    return document?.ok === true && document.object.placement?.mode === 'exclusive';
+  }
+
+  #poolOf({ pool, address }: ClaimRecord): string | undefined {
+    return pool ?? this.#world.book.poolOf(address)?.name;
   }
 
   /** that a node has been silent for too long nothing tells but time */
   #findUnconfirmed(): void {
-    const { claims, book } = this.#world;
-    const poolOf = ({ pool, address }: ClaimRecord) => pool ?? book.poolOf(address)?.name;
+    const { claims } = this.#world;
+    const poolOf = (claim: ClaimRecord) => this.#poolOf(claim);
     this.#unconfirmed = unconfirmed(claims.released, poolOf, this.#context);
     const { againMs } = this.#unconfirmed;
     this.#againTimer?.cancel();
@@ -175,6 +189,7 @@ export class PoolStatusLoop {
       taken: this.#world.book.takenIn(name),
       ...(refused !== undefined && { refused }),
       outside: this.#outside.get(name) ?? [],
+      hasExclusiveClaims: this.#exclusive.has(name),
       ...optional('awaited', this.#unconfirmed.byPool.get(name)),
     });
   }
@@ -232,6 +247,8 @@ const FINE: ReadonlySet<string> = new Set([
   'AddressesFree',
   'AllInside',
   'AllConfirmed',
+  'ClaimsAskForIt',
+  'NoClaimAsksForIt',
   'Held',
 ]);
 

@@ -8,6 +8,8 @@ import { Fields } from './fields.ts';
 import { noHostRoute } from './host-route.ts';
 import type { ClaimService, IpClaim } from './ip-claim.ts';
 import type { Placement } from './ip-pool.ts';
+import type { Labels } from './labels.ts';
+import { EPOCH_ANNOTATION } from './names.ts';
 import { optional } from './optional.ts';
 import { type Converted, converted, type DocumentSource } from './refusal.ts';
 
@@ -31,11 +33,18 @@ function claimOf(document: Fields, source: DocumentSource): IpClaim {
     ...optional('pool', spec.optionalText('pool')),
     services: spec.objects('services').map(serviceOf),
     ...optional('node', spec.optionalText('node')),
+    ...optional('epoch', source === 'api' ? epochOf(metadata.labels('annotations')) : undefined),
     ...optional('withdrawn', withdrawn && { reason: withdrawn.text('reason') }),
     ...optional('placement', placement && placementOf(placement)),
     ...optional('bind', bind && { interface: bind.text('interface') }),
     checks: spec.objects('checks').map((check) => checkOf(check, source)),
   };
+}
+
+/** what is no number was written by somebody else */
+export function epochOf(annotations: Labels): number | undefined {
+  const text = annotations[EPOCH_ANNOTATION] ?? '';
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
 function addressOf(metadata: Fields): Address {

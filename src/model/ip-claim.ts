@@ -15,6 +15,8 @@ export interface IpClaim {
   readonly services: readonly ClaimService[];
   /** the holder of an exclusive claim */
   readonly node?: string;
+  /** how often a node was told to hold it; absent: no controller has counted */
+  readonly epoch?: number;
   readonly withdrawn?: { readonly reason: string };
   /** absent: the pool's */
   readonly placement?: Partial<Placement>;

@@ -23,6 +23,8 @@ export interface IpPool {
   readonly advertisements: readonly Advertisement[];
   readonly drain: { readonly on: readonly string[]; readonly waitSeconds: number };
   readonly notReady: 'keep' | 'withdraw';
+  /** by the controller's word: some claims of it are exclusive by their own words, whatever the pool's mode is */
+  readonly hasExclusiveClaims?: true;
 }
 
 /** names and selector add up */
@@ -62,6 +64,9 @@ export interface Advertisement {
   readonly aggregationLength?: { readonly ipv4?: number; readonly ipv6?: number };
   readonly discardRoute: boolean;
 }
+
+/** of the holder of an exclusive claim: with less its six levels of preference would meet */
+export const LEAST_LOCAL_PREF = 48;
 
 export const DEFAULT_PLACEMENT: Placement = {
   mode: 'anycast',

@@ -37,8 +37,12 @@ export const SHARE_TERMS_ANNOTATION = 'herald.dev/share-terms';
 export const RESTARTING_ANNOTATION = 'herald.dev/restarting-seconds';
 /** on an exclusive claim: nodes that lost their label and had not said yet that they announce it no more, separated by commas */
 export const FORMER_NODES_ANNOTATION = 'herald.dev/former-nodes';
+/** on an exclusive claim: how often a node was told to hold it; of two that are cut off, one after the other, it tells who was later */
+export const EPOCH_ANNOTATION = 'herald.dev/epoch';
 /** on a released claim that has such: who has taken up this version has let go of it */
 export const FORMER_VERSION_ANNOTATION = 'herald.dev/former-version';
+/** condition of an IPPool: claims of it are exclusive by their own words, so nodes that may hold one need a Lease */
+export const EXCLUSIVE_CLAIMS_CONDITION = 'ExclusiveClaims';
 export const EXCLUDE_LABEL = 'node.kubernetes.io/exclude-from-external-load-balancers';
 export const OUT_OF_SERVICE_TAINT = 'node.kubernetes.io/out-of-service';
 export const CONTROLLER_LEASE = 'herald-controller';
@@ -55,6 +59,12 @@ const KEPT = 54;
  * (docs/decisions/0016). It is the value of the node's label on the claim.
  */
 export type PreferenceLevel = 0 | 1 | 2;
+
+/**
+ * What goes out: the level of the label, or one further down that the node takes by itself. 1: it has not renewed its Lease for too long; 3, 4
+ * and 5: for so long that another node may have the claim, or it has just started (docs/decisions/0038).
+ */
+export type EffectiveLevel = PreferenceLevel | 3 | 4 | 5;
 
 /** Key of the label that puts an exclusive claim into the filtered watch of one node. */
 export function nodeLabel(node: string): string {

@@ -8,6 +8,8 @@
  *
  * A leaving holder stands two steps down, not one: one step down is where a holder goes by itself when it is cut off from the API, and
  * the new holder may be cut off before it has answered, or an old one may still be.
+ *
+ * A node that may be heard by a router and has not answered is waited for as long as its Lease is fresh (docs/decisions/0037).
  */
 
 import { nodeLabel, type PreferenceLevel } from '../model/names.ts';
@@ -26,7 +28,7 @@ export interface MoveView {
   readonly haunted: ReadonlySet<PreferenceLevel>;
   /** false: no node announces it now (it is withdrawn), so nobody is waited for */
   readonly isAnnounced: boolean;
-  /** the nodes have had enough time to answer to the claim as it stands */
+  /** the target has had enough time to answer to the claim as it stands; nobody steps up over another node's silence */
   readonly isOverdue: boolean;
 }
 
@@ -106,8 +108,8 @@ function standsAlone({ isAnnounced, partOf }: MoveView, target: string): MoveSte
 }
 
 /** One that was told to hold it and then to leave may still be on its way. */
-function isHeld({ lingering, isAnnounced, isOverdue }: MoveView): boolean {
-  return lingering.has(0) && isAnnounced && !isOverdue;
+function isHeld({ lingering, isAnnounced }: MoveView): boolean {
+  return lingering.has(0) && isAnnounced;
 }
 
 /** The target has been told to hold it: the others leave once it does. */
@@ -129,7 +131,8 @@ function takeOver(view: MoveView, scene: Scene): MoveStep {
   const holder = heard.find(({ level }) => level === 0);
   if (holder !== undefined) return stepDown(view, holder, scene);
   const unheard = heard.find(({ answer, level }) => answer !== level && answer !== 'nothing');
-  if (unheard !== undefined && !view.isOverdue) {
+  // however long it takes: a node that renews its Lease and cannot hear of its claims still announces this one as before
+  if (unheard !== undefined) {
     return { kind: 'wait', sentence: `${unheard.label} has not said yet that it has stepped down` };
   }
   if (isHeld(view)) return LINGERING;
@@ -140,7 +143,7 @@ function takeOver(view: MoveView, scene: Scene): MoveStep {
 
 /** The holder leaves its level to another: it steps down, or leaves at once where there is no room and another is there. */
 function stepDown(view: MoveView, holder: Other, { target, others, heard }: Scene): MoveStep {
-  if (view.lingering.size > 0 && !view.isOverdue) return LINGERING;
+  if (view.lingering.size > 0) return LINGERING;
   const rest = heard.filter((other) => other !== holder);
   const gone = others.filter(({ isGone }) => isGone);
   const own = view.levels.get(nodeLabel(target));

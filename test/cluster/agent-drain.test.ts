@@ -5,12 +5,14 @@
 
 import { formatAddress } from 'bgp-ts';
 import { expect } from 'chai';
-import { IP_CLAIMS, NODES } from '../../src/sources/kube/resources.ts';
+import type { IpNodeStatus } from '../../src/model/ip-node.ts';
+import { nodeLease } from '../../src/model/names.ts';
+import { IP_CLAIMS, IP_POOLS, LEASES, NODES } from '../../src/sources/kube/resources.ts';
 import { claimBody } from '../support/fake-agents.ts';
 import { passes, untilValue } from '../support/poll.ts';
-import { poolBody } from './support/agent-documents.ts';
+import { EXCLUSIVE_POOL, poolBody } from './support/agent-documents.ts';
 import { untilIpNode } from './support/agent-run.ts';
-import type { Cluster } from './support/cluster.ts';
+import { at, type Cluster } from './support/cluster.ts';
 import { absentAt, equalAt, FullRun } from './support/full-run.ts';
 import { loopbackPeer } from './support/loopback.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
@@ -29,6 +31,10 @@ const everything = Array.from({ length: CLAIMS }, (_, index) =>
 const few = everything.slice(0, FEW);
 const many = everything.slice(FEW);
 
+function hasSession({ sessions = [] }: IpNodeStatus): boolean {
+  return sessions.some(({ state }) => state === 'Established');
+}
+
 describe('exclusive addresses of a node that is drained', function () {
   this.timeout(420_000);
   let world: FullRun;
@@ -40,16 +46,13 @@ describe('exclusive addresses of a node that is drained', function () {
     cluster = world.cluster;
     await cluster.applyObjects(
       loopbackPeer('bird', world.bird, ALL, { maxRoutes: 2 * CLAIMS }),
-      poolBody('p', ['198.18.0.0/16'], {
-        placement: { mode: 'exclusive', nodeFilter: 'first-alive' },
-        drain: { on: ['cordon', 'stop'], waitSeconds: WAIT_SECONDS },
-      }),
+      poolBody('any', ['198.51.100.0/28']),
     );
     await world.controller('one');
-    await world.agent('a');
-    await isReady('a');
-    await world.agent('b');
-    await isReady('b');
+    await Promise.all(ALL.map((node) => world.agent(node)));
+    for (const node of ALL) {
+      await untilIpNode({ cluster, node }, 'it has a session', ({ status }) => hasSession(status));
+    }
   });
 
   afterEach(function () {
@@ -73,8 +76,7 @@ describe('exclusive addresses of a node that is drained', function () {
       const isAlive = status.conditions?.some(
         ({ type, status: is }) => type === 'AgentAlive' && is === 'True',
       );
-      const hasSession = status.sessions?.some(({ state }) => state === 'Established');
-      return isAlive === true && hasSession === true;
+      return isAlive === true && hasSession(status);
     });
   }
 
@@ -94,14 +96,30 @@ describe('exclusive addresses of a node that is drained', function () {
     );
   }
 
+  it('are placed where only the claim itself says that it is exclusive, and nothing else is (C6)', async () => {
+    const placement = { mode: 'exclusive', nodeFilter: 'first-alive' };
+    await cluster.api.create(IP_CLAIMS, claimBody('198.51.100.3', { placement }));
+    await world.heldBy('198.51.100.3', 'a');
+    await untilLeases('both renew: each may be given it', 'held held');
+    await cluster.api.delete(IP_CLAIMS, '198.51.100.3');
+    await untilLeases('nobody needs a Lease', 'released released');
+    await cluster.applyObjects(
+      poolBody('p', ['198.18.0.0/16'], {
+        placement: { mode: 'exclusive', nodeFilter: 'first-alive' },
+        drain: { on: ['cordon', 'stop'], waitSeconds: WAIT_SECONDS },
+      }),
+    );
+    for (const node of ALL) await isReady(node);
+  });
+
   it('stay where they are, de-preferred, for as long as there is no controller, and move when there is one (C3)', async () => {
     await claim(few);
     await world.controllers.get('one')?.stop();
     const sampler = world.sample();
     await cordon('a', true);
-    await allAt(few, 'a', 4);
+    await allAt(few, 'a', 3);
     await passes(4000 * WAIT_SECONDS);
-    await allAt(few, 'a', 4);
+    await allAt(few, 'a', 3);
     await world.controller('two');
     await allAt(few, 'b', 1);
     const samples = await sampler.stop();
@@ -119,5 +137,43 @@ describe('exclusive addresses of a node that is drained', function () {
     expect(samples.length, 'looks at the table').to.be.above(20);
     expect(absentAt(samples, everything), 'no path at all').to.deep.equal([]);
     expect(equalAt(samples), 'two paths of equal preference').to.deep.equal([]);
+    await cordon('a', false);
   });
+
+  it('go to another node when their holder dies, also when their pool was deleted before (C5)', async () => {
+    await Promise.all(['any', 'p'].map((name) => cluster.api.delete(IP_POOLS, name)));
+    await Promise.all(everything.map((name) => cluster.api.delete(IP_CLAIMS, name)));
+    const namespace = await cluster.namespace();
+    await cluster.applyObjects(poolBody('q', ['198.51.100.16/28'], EXCLUSIVE_POOL));
+    await cluster.setEndpoints({ namespace, name: 'web' }, 1, 'IPv4');
+    await cluster.addService({ namespace, name: 'web' });
+    const holder = await untilValue(
+      'a node holds it',
+      () => world.holders('198.51.100.16'),
+      (found) => found !== '',
+      PATIENTLY,
+    );
+    await untilLeases('both renew', 'held held');
+    await cluster.api.delete(IP_POOLS, 'q');
+    // as long as it takes to give a Lease back, and a renewal of those that are kept
+    await passes(6000);
+    await untilLeases('both renew', 'held held');
+    await world.heldBy('198.51.100.16', holder);
+    await world.agents.get(holder)?.kill();
+    await world.heldBy('198.51.100.16', holder === 'a' ? 'b' : 'a');
+  });
+
+  /** of both nodes: a Lease that was given back has no holder */
+  async function untilLeases(what: string, wanted: string): Promise<void> {
+    const stateOf = async (node: string) => {
+      const lease = await cluster.api.get(LEASES, nodeLease(node));
+      return at(lease, 'spec', 'holderIdentity') ? 'held' : 'released';
+    };
+    await untilValue(
+      what,
+      async () => (await Promise.all(ALL.map(stateOf))).join(' '),
+      (found) => found === wanted,
+      PATIENTLY,
+    );
+  }
 });

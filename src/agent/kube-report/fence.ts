@@ -7,11 +7,17 @@
  *
  * The way back is longer than the way down. When the Lease is renewed again, claims may have been given away in between, or may be
  * in this very moment by a controller that has not seen the renewal yet. So a node returns only after renewals have succeeded for
- * `settleMs`, and after it has seen the claims as they are then. Until then its routes stand one step down, which costs nothing
+ * `settleMs`, and after it has seen the claims as they are then. Until then its routes stand lower, which costs nothing
  * where nobody else has them. A node begins that way too.
  */
 
 import type { LeaseTimes } from '../../model/lease-times.ts';
+
+/**
+ * The watch of exclusive claims says something every 7 s, and is opened again after 8 s without a byte. Longer than the fence of the Lease counts
+ * from such a word: whoever is cut off from the API as a whole steps down by its Lease.
+ */
+export const DEAF_MS = 20_000;
 
 export interface Fence {
   /** when the last renewal that succeeded had begun */
@@ -44,6 +50,14 @@ export function renewed(
     rowBeganMs: kept.rowBeganMs ?? startedMs,
     hasCaughtUp: kept.hasCaughtUp,
   };
+}
+
+/**
+ * A node may renew its Lease over one API server while the watch of its claims hangs on another that feeds it no more: it must step down as
+ * well, since it would not hear that a claim is taken from it. `heardMs` undefined: there is no such claim.
+ */
+export function deaf(fence: Fence, heardMs: number | undefined, nowMs: number): Fence {
+  return heardMs !== undefined && nowMs - heardMs >= DEAF_MS ? FENCED : fence;
 }
 
 /** What has lapsed once stays so until it has settled anew, however short the gap was. */

@@ -6,6 +6,7 @@
 import type { Clock, Random } from 'bgp-ts';
 import type { Log } from '../../log/log.ts';
 import { LONGEST_LEASE_SECONDS, leaseTimes } from '../../model/lease-times.ts';
+import { optional } from '../../model/optional.ts';
 import type { KubeApi } from '../../sources/kube/api.ts';
 import { areAsBelieved } from './claims-as-they-stand.ts';
 import { objection } from './instance.ts';
@@ -29,6 +30,8 @@ export interface KubeReportOptions {
   readonly ignoresExcludeLabel?: boolean;
   /** of the Lease; default 15 */
   readonly leaseSeconds?: number;
+  /** when the watch of the exclusive claims here had its last word; undefined: there are none */
+  readonly claimsHeardMs?: () => number | undefined;
 }
 
 /** For metrics and probes. */
@@ -92,7 +95,9 @@ class Report implements KubeReport {
       times: leaseTimes(leaseSeconds),
       isNeeded: () => this.#needsLease(),
       hasCaughtUp: (signal) => areAsBelieved(api, node, ownLevels(agent.documents, node), signal),
-      onFence: (isFenced) => agent.setFenced(isFenced ? clock.now() : undefined),
+      ...optional('claimsHeardMs', options.claimsHeardMs),
+      onFence: (isFenced, hasLapsed) =>
+        agent.setFenced(isFenced ? clock.now() : undefined, hasLapsed),
     });
     // down from the beginning: what a saved View says of exclusive claims may not be true any more
     this.#lease.check();

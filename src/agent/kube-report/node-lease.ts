@@ -15,7 +15,16 @@ import { convertLease, type Lease } from '../../sources/kube/convert-lease.ts';
 import { LEASES } from '../../sources/kube/resources.ts';
 import { NamedTimers } from '../named-timers.ts';
 import { withDeadline } from './deadline.ts';
-import { caughtUp, FENCED, type Fence, isFenced, isSettled, lapsed, renewed } from './fence.ts';
+import {
+  caughtUp,
+  deaf,
+  FENCED,
+  type Fence,
+  isFenced,
+  isSettled,
+  lapsed,
+  renewed,
+} from './fence.ts';
 import {
   holderIdentity,
   type LeaseWish,
@@ -40,7 +49,10 @@ export interface NodeLeaseOptions {
   readonly hasCaughtUp: (signal: AbortSignal) => Promise<boolean>;
   /** how long the Lease lasts, and what follows from it; default 15 s */
   readonly times?: LeaseTimes;
-  readonly onFence: (isFenced: boolean) => void;
+  /** when the watch of the exclusive claims here had its last word; undefined: there are none */
+  readonly claimsHeardMs?: () => number | undefined;
+  /** `hasLapsed`: others may have been given the claims; stays until the fence is open again */
+  readonly onFence: (isFenced: boolean, hasLapsed: boolean) => void;
 }
 
 /** how long the claims may take to come, all together: whoever gives up soon asks again, and makes it worse for all */
@@ -56,6 +68,9 @@ export class NodeLease {
   readonly #times: LeaseTimes;
   #fence: Fence = FENCED;
   #wasFenced: boolean | undefined;
+  #hasRunOut = true;
+  /** when the last good renewal had begun, whatever has become of the fence */
+  #lastRenewedMs = Number.NEGATIVE_INFINITY;
   #lease: Lease | undefined;
   /** what it was while it was known: a Lease that is renewed without it would outlive its Node */
   #nodeUid: string | undefined;
@@ -107,14 +122,19 @@ export class NodeLease {
 
   /** Looks at the clock: what must step down does so now. Call it before anything is decided. */
   check(): void {
+    const nowMs = this.#options.clock.now();
     const before = this.#fence;
-    this.#fence = lapsed(before, this.#options.clock.now(), this.#times);
+    const heardMs = this.#options.claimsHeardMs?.();
+    this.#fence = deaf(lapsed(before, nowMs, this.#times), heardMs, nowMs);
     this.#hasLapsed ||= this.#fence !== before;
     const now = this.isFenced;
-    if (now === this.#wasFenced) return;
+    const hasRunOut =
+      now && (this.#hasRunOut || nowMs - this.#lastRenewedMs >= this.#times.durationMs);
+    if (now === this.#wasFenced && hasRunOut === this.#hasRunOut) return;
+    if (this.#isRunning && now !== this.#wasFenced) this.#tell(now);
     this.#wasFenced = now;
-    if (this.#isRunning) this.#tell(now);
-    this.#options.onFence(now);
+    this.#hasRunOut = hasRunOut;
+    this.#options.onFence(now, hasRunOut);
   }
 
   /** For good. What is given back is another's at once; what is kept is for our next process, and says for how long it is waited for. */
@@ -163,6 +183,7 @@ export class NodeLease {
     if (!this.#isRunning) return;
     this.#say('');
     if (!isHeld) return;
+    this.#lastRenewedMs = startedMs;
     // a gap that nobody has looked at yet is one all the same
     const nowMs = this.#options.clock.now();
     this.#fence = renewed(this.#fence, { startedMs, nowMs }, this.#times);
@@ -299,7 +320,11 @@ export class NodeLease {
   #tell(isDown: boolean): void {
     const { log } = this.#options;
     if (isDown)
-      log.warn('agent.fence', {}, 'exclusive claims step down: no word of this node got through');
+      log.warn(
+        'agent.fence',
+        {},
+        'exclusive claims step down: the API is not heard, or does not hear this node',
+      );
     else log.info('agent.fence', {}, 'exclusive claims are back at their own level');
   }
 }

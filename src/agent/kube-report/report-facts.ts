@@ -23,7 +23,7 @@ export interface ReportedAgent {
   readonly documents: Documents | undefined;
   readonly clusterNode: ClusterNode | undefined;
   subscribe(onChange: () => void): () => void;
-  setFenced(sinceMs: number | undefined): void;
+  setFenced(sinceMs: number | undefined, hasLapsed: boolean): void;
   setObjection(sentence: string | undefined): void;
   guard(check: () => void): void;
 }
@@ -164,11 +164,13 @@ export function needsLease(
   node: ClusterNode | undefined,
 ): boolean {
   if (documents === undefined || node === undefined) return false;
-  const mayComeFrom = documents.pools.some(
-    ({ object: { placement }, source }) =>
+  const { pools, formerPools = [] } = documents;
+  // an address in use outlives its pool, and its holder may die then, too
+  const mayComeFrom = [...pools, ...formerPools].some(
+    ({ object: { placement, hasExclusiveClaims }, source }) =>
       source === 'api' &&
-      placement.mode === 'exclusive' &&
-      selects(placement.nodeSelector, node.labels),
+      (hasExclusiveClaims === true ||
+        (placement.mode === 'exclusive' && selects(placement.nodeSelector, node.labels))),
   );
   if (mayComeFrom || claimSummary(documents).hasOwnPlacement) return true;
   return ownLevels(documents, node.name).size > 0;

@@ -124,6 +124,11 @@ export class AgentSource {
     return Math.min(this.#claims.lastHeardMs, ...heard);
   }
 
+  /** of the exclusive claims that are placed here; undefined: there are none */
+  get placedHeardMs(): number | undefined {
+    return this.#claims.placedHeardMs;
+  }
+
   get #informers(): readonly [
     Informer<Read<IpPool>>,
     Informer<Read<BgpPeer>>,

@@ -155,7 +155,12 @@ class HttpKubeApi implements ClosableKubeApi {
       { method: 'GET', path: watchPath(resource, options) },
       credentials,
     );
-    const { clock, connectMs = CONNECT_MS, silentAfterMs = SILENT_AFTER_MS } = this.#options;
+    const {
+      clock,
+      connectMs = CONNECT_MS,
+      silentAfterMs: usualMs = SILENT_AFTER_MS,
+    } = this.#options;
+    const silentAfterMs = Math.min(usualMs, options.silentAfterMs ?? usualMs);
     const bounds = { clock, connectMs, answerMs: CALL_MS, silentAfterMs, signal: options.signal };
     const ended = await streamWatch(watches, request, bounds, options);
     if (ended.kind === 'failure') {

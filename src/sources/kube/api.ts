@@ -104,6 +104,8 @@ export interface WatchOptions extends Selection {
   readonly signal: AbortSignal;
   /** the server ends the watch after this long; it is then opened again from where it was */
   readonly timeoutSeconds: number;
+  /** a watch on which no byte has come for so long is over; absent: as long as every server sends a bookmark in */
+  readonly silentAfterMs?: number;
   readonly onEvent: (event: WatchEvent) => void;
   /** the server has taken it up: what is written from now on will be heard */
   readonly onOpen?: () => void;

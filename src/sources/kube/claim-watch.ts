@@ -46,6 +46,7 @@ export class ClaimWatch {
   readonly #proofs: KeyQueue;
   readonly #abort = new AbortController();
   #union = new ClaimUnion<ClaimObject>();
+  #heldPlaced = false;
 
   constructor(options: ClaimWatchOptions) {
     this.#options = options;
@@ -78,6 +79,11 @@ export class ClaimWatch {
   /** of the watch that was heard less lately */
   get lastHeardMs(): number {
     return Math.min(...CLAIM_FILTERS.map((filter) => this.#informers[filter].lastHeardMs));
+  }
+
+  /** when the watch of the claims that are placed here had its last word; undefined: none is, so nobody has to know */
+  get placedHeardMs(): number | undefined {
+    return this.#holdsPlaced ? this.#informers.node.lastHeardMs : undefined;
   }
 
   get items(): ReadonlyMap<string, ClaimObject> {
@@ -118,6 +124,8 @@ export class ClaimWatch {
         if (now !== undefined) this.#union.put(filter, now);
         else this.#union.remove(filter, name, this.#informers[filter].resourceVersion);
       },
+      // an exclusive claim that is taken away is to be known of in seconds, whatever becomes of one API server
+      isPressing: () => filter === 'node' && this.#holdsPlaced,
       onSynced: () => this.#news(filter),
       onProgress: () => this.#news(filter),
     });
@@ -140,7 +148,13 @@ export class ClaimWatch {
     };
   }
 
+  get #holdsPlaced(): boolean {
+    return this.#union.claimsIn('node').size > 0;
+  }
+
   #news(filter: ClaimFilter): void {
+    if (this.#holdsPlaced && !this.#heldPlaced) this.#informers.node.reopen();
+    this.#heldPlaced = this.#holdsPlaced;
     const { resourceVersion } = this.#informers[filter];
     if (resourceVersion < this.#union.versionOf(filter)) this.#startOver();
     this.#union.progress(filter, resourceVersion);

@@ -9,15 +9,29 @@ import { convertPeer } from '../../model/convert-peer.ts';
 import { convertPool } from '../../model/convert-pool.ts';
 import type { IpClaim } from '../../model/ip-claim.ts';
 import type { IpPool } from '../../model/ip-pool.ts';
+import { EXCLUSIVE_CLAIMS_CONDITION } from '../../model/names.ts';
 import type { Converted } from '../../model/refusal.ts';
 import type { KubeObject } from './api.ts';
+import { convertConditions } from './convert-condition.ts';
+import { part } from './loose-fields.ts';
 
 export function convertClaimObject(object: KubeObject): Converted<IpClaim> {
   return checked(() => convertClaim(object, 'api'));
 }
 
 export function convertPoolObject(object: KubeObject): Converted<IpPool> {
-  return checked(() => convertPool(object));
+  return checked(() => {
+    const pool = convertPool(object);
+    if (!pool.ok || !hasExclusiveClaims(object)) return pool;
+    return { ...pool, object: { ...pool.object, hasExclusiveClaims: true } };
+  });
+}
+
+/** An agent sees no claim that is placed nowhere yet: the controller says on the pool that there are some. */
+function hasExclusiveClaims(object: KubeObject): boolean {
+  return convertConditions(part(object, 'status')).some(
+    ({ type, status }) => type === EXCLUSIVE_CLAIMS_CONDITION && status === 'True',
+  );
 }
 
 export function convertPeerObject(object: KubeObject): Converted<BgpPeer> {

@@ -44,12 +44,17 @@ export interface InformerOptions<T> {
   readonly onSynced?: () => void;
   /** every event and bookmark, after its change: `resourceVersion` has moved */
   readonly onProgress?: () => void;
+  /** asked before each watch; true: whether the server still feeds it is to be known within seconds, which costs a watch every 8 s */
+  readonly isPressing?: () => boolean;
   /** in tests and development: who changes what it found in the cache throws */
   readonly freeze?: boolean;
 }
 
 /** the server ends a watch after so long; spread, since watches that began together would end together */
 const WATCH_SECONDS = { least: 240, most: 300 };
+/** a server sends a bookmark two seconds before it ends a watch: on these something comes at least every 7 s */
+const PRESSING_SECONDS = { least: 7, most: 8 };
+const PRESSING_SILENT_MS = 8000;
 /** after an outage everybody is back at the same moment */
 const RETURN_SPREAD_MS = 1000;
 /** a watch that ends sooner and has said nothing counts as a failure, else a broken server would be asked without a pause */
@@ -61,6 +66,8 @@ export class Informer<T> {
   readonly #say: InformerLog;
   readonly #waiters = new Set<() => void>();
   #abort: AbortController | undefined;
+  /** ends the watch that is open */
+  #reopen: (() => void) | undefined;
   #hasSynced = false;
   #lastHeardMs = Number.NEGATIVE_INFINITY;
   #failures = 0;
@@ -111,6 +118,11 @@ export class Informer<T> {
   stop(): void {
     this.#abort?.abort();
     this.#wake();
+  }
+
+  /** `isPressing` has changed: the watch that is open was opened without it. */
+  reopen(): void {
+    this.#reopen?.();
   }
 
   /** true when everything up to that version is in the cache; false when the signal or a stop came first */
@@ -179,15 +191,18 @@ export class Informer<T> {
   }
 
   async #watch(signal: AbortSignal): Promise<Error | undefined> {
-    const { api, resource, selection, clock, random } = this.#options;
-    const { least, most } = WATCH_SECONDS;
+    const { api, resource, selection, clock, random, isPressing } = this.#options;
+    const isShortLived = isPressing?.() === true;
+    const { least, most } = isShortLived ? PRESSING_SECONDS : WATCH_SECONDS;
     const ending = new AbortController();
+    this.#reopen = () => ending.abort();
     let openedMs = Number.POSITIVE_INFINITY;
     let heard = 0;
     const end = await api.watch(resource, {
       ...selection,
       resourceVersion: String(this.#cache.version),
       timeoutSeconds: Math.round(least + random.next() * (most - least)),
+      ...(isShortLived && { silentAfterMs: PRESSING_SILENT_MS }),
       signal: AbortSignal.any([signal, ending.signal]),
       onOpen: () => {
         openedMs = clock.now();

@@ -10,6 +10,7 @@ import {
   restoreCluster,
 } from '../../../src/agent/cluster-memory.ts';
 import { desired } from '../../../src/agent/desired.ts';
+import { RouteAttributeTable } from '../../../src/agent/route-attributes.ts';
 import type { ClusterFacts, View } from '../../../src/agent/view.ts';
 import type { ClusterNode } from '../../../src/model/cluster-node.ts';
 import type { Sourced } from '../../../src/model/documents.ts';
@@ -165,6 +166,41 @@ describe('claims of the API', () => {
     const from = clusterView({ documents: of(claim(ANYCAST)), announcer });
     expect(announced(desired(from))).to.deep.equal([]);
     expect(gateOf(from, 'assigned').sentence).to.include('b_1 holds the Lease');
+  });
+
+  const lapsed = [
+    { level: '0', epoch: undefined, prepend: 9, localPref: 75 },
+    { level: '0', epoch: 6, prepend: 9, localPref: 75 },
+    { level: '0', epoch: 7, prepend: 12, localPref: 50 },
+    { level: '2', epoch: 7, prepend: 15, localPref: 25 },
+  ];
+  for (const { level, epoch, prepend, localPref } of lapsed) {
+    it(`stand below all others when the Lease has run out: level ${level}, epoch ${epoch} (C13)`, () => {
+      const labels = { [nodeLabel(NODE)]: level };
+      const object = claim({ labels, ...(epoch !== undefined && { epoch }) });
+      const from = clusterView({ documents: of(object), fencedSinceMs: 1, hasLapsed: true });
+      const [route] = desired(from).peers[0]?.routes ?? [];
+      expect(route?.attributes).to.include({ prepend, localPref });
+    });
+  }
+
+  it('have six local preferences that differ, whatever the pool says, and six more that are lower while they drain (C18)', () => {
+    const table = new RouteAttributeTable();
+    const placement = { mode: 'exclusive', nodeFilter: 'fair', prependStep: 3 } as const;
+    const levels = [0, 1, 2, 3, 4, 5] as const;
+    for (const localPref of [undefined, 0, 1, 7, 8, 30, 50, 100, 101, 199, 200, 201, 400]) {
+      const words = advertisement(localPref === undefined ? {} : { localPref });
+      const prefs = [false, true].flatMap((isDraining) =>
+        levels.map((level) => table.attributes(words, { placement, level, isDraining }).localPref),
+      );
+      const falling = prefs.toSorted((x = 0, y = 0) => y - x);
+      expect(prefs, `localPref ${localPref}`).to.deep.equal(falling);
+      expect(new Set(prefs).size, `localPref ${localPref}`).to.equal(12);
+    }
+    const usual = levels.map(
+      (level) => table.attributes(undefined, { placement, level, isDraining: false }).localPref,
+    );
+    expect(usual).to.deep.equal([200, 150, 100, 75, 50, 25]);
   });
 
   for (const { labels, fenced, prepend, localPref } of levels) {

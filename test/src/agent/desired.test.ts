@@ -331,7 +331,7 @@ describe('desired: attributes', () => {
     const nodeDrain = { sinceMs: 1000, reason: 'stop' };
     expect(attributesOf(view({ documents: docs, nodeDrain }))).to.deep.equal({
       communities: [GSHUT],
-      localPref: 0,
+      localPref: 5,
       prepend: 5,
     });
   });

@@ -234,12 +234,12 @@ describe('an agent of a cluster that stops', () => {
     expect(world.heard).to.deep.equal(['198.51.100.4/32 ×1', 'end']);
     void world.agent.stop('SIGTERM');
     await world.pass(100);
-    expect(world.heard.at(-1)).to.equal('~198.51.100.4/32 ×4');
+    expect(world.heard.at(-1)).to.equal('~198.51.100.4/32 ×3');
     world.agent.setDocuments(told([at('2'), plain]), 'api');
     world.agent.setObservedClaims(7n);
     expect(world.agent.announced.observedClaims, 'before it has left').to.equal(undefined);
     await world.pass(100);
-    expect(world.heard.at(-1)).to.equal('~198.51.100.4/32 ×10');
+    expect(world.heard.at(-1)).to.equal('~198.51.100.4/32 ×7');
     expect(world.agent.announced.observedClaims).to.equal(7n);
     const count = world.heard.length;
     world.agent.setDocuments(told([plain]), 'api');

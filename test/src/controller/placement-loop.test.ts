@@ -402,6 +402,40 @@ describe('PlacementLoop', () => {
     expect(bed.labels(0)).to.deep.equal({ [nodeLabel(third)]: '0' });
   });
 
+  it('lets nobody step up over a holder that renews its Lease and does not answer, however long it takes; and says so (C4)', async () => {
+    await three(1);
+    const node = String(bed.node(0));
+    bed.isAnswering = false;
+    await bed.agent(node).setDraining('by hand');
+    await bed.run(60);
+    expect(bed.labels(0)).to.deep.equal({ [nodeLabel(node)]: '2' });
+    const told = bed.controllers.flatMap(({ events }) => events.map(({ reason }) => reason));
+    expect(told).to.include('NodeDoesNotAnswer');
+    bed.isAnswering = true;
+    await bed.run(12);
+    expect(bed.labels(0)).to.deep.equal({ [nodeLabel(String(bed.node(0)))]: '0' });
+    expect(bed.node(0)).not.to.equal(node);
+  });
+
+  it('gives a leaving holder no level at which a node may stand that was cut off while it left, whichever controller leads by then (B1)', async () => {
+    await three(1);
+    const first = String(bed.node(0));
+    await bed.agent(first).setDraining('by hand');
+    while (bed.labels(0)[nodeLabel(first)] !== '2') await bed.run(1);
+    await bed.agent(first).answer();
+    bed.agent(first).isSilent = true;
+    await bed.run(30);
+    const second = String(bed.node(0));
+    expect(bed.labels(0)).to.deep.equal({ [nodeLabel(second)]: '0' });
+    bed.stop();
+    bed.control();
+    await bed.run(20);
+    bed.isAnswering = false;
+    await bed.agent(second).setDraining('by hand');
+    await bed.run(3);
+    expect(bed.labels(0)).to.deep.equal({ [nodeLabel(second)]: '1' });
+  });
+
   it('goes on with a move that another controller has begun', async () => {
     await three(1);
     const node = String(bed.node(0));

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Condition } from '../../../src/model/service.ts';
+import { convertPoolObject } from '../../../src/sources/kube/convert-documents.ts';
 import { IP_CLAIMS, IP_POOLS, NAMESPACES, SERVICES } from '../../../src/sources/kube/resources.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { MemoryKubeApi } from '../../support/memory-kube-api.ts';
@@ -54,6 +55,26 @@ describe('the status of pools', () => {
   const writes = (): number =>
     api.calls.filter(({ verb, resource }) => verb === 'patch' && resource.plural === 'ippools')
       .length;
+
+  it('says where claims are exclusive by their own words: no agent sees one that is placed nowhere yet (C6)', async () => {
+    const condition = () => {
+      const { conditions = [] } = JSON.parse(
+        JSON.stringify(api.object(IP_POOLS, 'lab')?.['status'] ?? {}),
+      );
+      return conditions.find(({ type }: Condition) => type === 'ExclusiveClaims')?.status;
+    };
+    expect(condition(), 'none has asked').to.equal(undefined);
+    const spec = { placement: { mode: 'exclusive' } };
+    api.put(IP_CLAIMS, { metadata: { name: '198.51.100.7' }, spec });
+    await pass(3000);
+    expect(condition()).to.equal('True');
+    const object = api.object(IP_POOLS, 'lab');
+    const pool = object && convertPoolObject(object);
+    expect(pool?.ok === true && pool.object.hasExclusiveClaims).to.equal(true);
+    api.remove(IP_CLAIMS, '198.51.100.7');
+    await pass(3000);
+    expect(condition()).to.equal('False');
+  });
 
   it('follows a single change within two seconds', async () => {
     service('one');

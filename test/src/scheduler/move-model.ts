@@ -3,11 +3,21 @@
  * sees both late, writes guarded by the version, forgets everything when it crashes, and a router that keeps one path per node.
  *
  * A node may fall silent for good (the router drops its path, later the controller calls it dead) or be cut off from the API (it steps
- * down by itself, later the controller calls it dead, later it comes back): one at a time. Or nodes refuse the claim and accept it again, as
- * many at once as like.
+ * down by itself, further when its Lease has run out, later the controller calls it dead, later it comes back): one at a time. Or nodes refuse
+ * the claim and accept it again, as many at once as like. Or one renews its Lease and is deaf to its claims. Or, while one is cut off, others
+ * start anew, or the whole API is away. Drains, whose wait may be over, and crashes of the controller come at any time.
+ *
+ * Three routers look at the same paths: one that ignores GRACEFUL_SHUTDOWN, one that honours it, and one of the same AS.
  */
 
-import { nodeLabel, type PreferenceLevel } from '../../../src/model/names.ts';
+import { drainGate } from '../../../src/agent/drain-gate.ts';
+import { standingOf } from '../../../src/agent/placement.ts';
+import { RouteAttributeTable } from '../../../src/agent/route-attributes.ts';
+import type { View } from '../../../src/agent/view.ts';
+import type { Sourced } from '../../../src/model/documents.ts';
+import { unknownPool } from '../../../src/model/former-pools.ts';
+import type { IpClaim } from '../../../src/model/ip-claim.ts';
+import { type EffectiveLevel, nodeLabel, type PreferenceLevel } from '../../../src/model/names.ts';
 import { assign } from '../../../src/scheduler/assign.ts';
 import { cutOffLevel, type MoveWrite, moveStep, type Part } from '../../../src/scheduler/move.ts';
 
@@ -18,18 +28,28 @@ interface ClaimObject {
   readonly version: number;
   readonly node?: string;
   readonly levels: ReadonlyMap<string, PreferenceLevel>;
+  /** how often a node was told to hold it */
+  readonly epoch: number;
+  /** labels that were taken away, of nodes that had not said that they know */
+  readonly former: ReadonlySet<string>;
 }
 
 interface Agent {
   state: 'up' | 'dead' | 'cut';
   isFenced: boolean;
+  hasLapsed: boolean;
+  /** renews its Lease, and hears nothing of its claims */
+  isDeaf: boolean;
   isDraining: boolean;
   /** the controller calls it dead */
   isDeclared: boolean;
   /** has taken up the claim since it came back */
   isCurrent: boolean;
   knows: number;
-  path: PreferenceLevel | undefined;
+  /** of the claim as it knows it */
+  label: PreferenceLevel | undefined;
+  epoch: number;
+  path: EffectiveLevel | undefined;
   isRefusing: boolean;
   /** it announces what it has said that it refuses: nobody can know yet, and so nobody promises to keep it */
   isUntold: boolean;
@@ -58,6 +78,13 @@ export const EVENTS = [
   'overdue',
   'refuse',
   'accept',
+  'deafen',
+  'hear',
+  'lapse',
+  'restart',
+  'outage',
+  'restore',
+  'expire',
 ] as const;
 export type EventKind = (typeof EVENTS)[number];
 export interface ModelEvent {
@@ -65,13 +92,36 @@ export interface ModelEvent {
   readonly node: NodeName;
 }
 
-/** what may go wrong at the same time: a second fault on top of a first is no promise of ours */
-export type Faults = 'silence' | 'slowness' | 'refusal';
+/** what may go wrong at the same time; `second`: on top of a node that is cut off */
+export type Faults = 'silence' | 'slowness' | 'refusal' | 'deafness' | 'second';
+
+const POOL = poolOf();
+const attributes = new RouteAttributeTable();
+const PLACEMENT = { mode: 'exclusive', nodeFilter: 'fair', prependStep: 3 } as const;
+
+/** by router: what it compares two paths by */
+const ROUTERS: Readonly<Record<string, (path: Announced) => string>> = {
+  'that ignores GRACEFUL_SHUTDOWN': (path) => `${attributesOf(path).prepend ?? 0}`,
+  'that honours it': (path) => `${!path.isDraining} ${attributesOf(path).prepend ?? 0}`,
+  'of the same AS': (path) => `${attributesOf(path).localPref}`,
+};
+
+interface Announced {
+  readonly node: string;
+  readonly level: EffectiveLevel;
+  readonly isDraining: boolean;
+}
+
+function attributesOf({ level, isDraining }: Announced) {
+  const standing = { placement: PLACEMENT, level, isDraining, isPlaced: true };
+  return attributes.attributes(undefined, standing);
+}
 
 export class MoveModel {
   readonly #faults: Faults;
   readonly #leaving: readonly PreferenceLevel[] | undefined;
-  #object: ClaimObject = { version: 1, levels: new Map() };
+  #object: ClaimObject = { version: 1, levels: new Map(), epoch: 0, former: new Set() };
+  #isOut = false;
   #seen: ClaimObject = this.#object;
   readonly #agents = new Map<string, Agent>();
   readonly #avoid = new Set<string>();
@@ -90,11 +140,14 @@ export class MoveModel {
 
   /** what is wrong at the router, if anything */
   get fault(): string | undefined {
-    const paths = [...this.#agents].flatMap(([name, { path }]) =>
-      path === undefined ? [] : [`${name}@${path}`],
+    const paths = [...this.#agents].flatMap(([node, { path: level, isDraining }]) =>
+      level === undefined ? [] : [{ node, level, isDraining }],
     );
-    const levels = paths.map((path) => path.slice(path.indexOf('@')));
-    if (new Set(levels).size < levels.length) return `equal paths: ${paths.join(' ')}`;
+    for (const [router, keyOf] of Object.entries(ROUTERS)) {
+      if (new Set(paths.map(keyOf)).size < paths.length) {
+        return `equal paths at a router ${router}: ${this.paths}`;
+      }
+    }
     return paths.length === 0 && this.#hasPath ? 'no path' : undefined;
   }
 
@@ -124,19 +177,28 @@ export class MoveModel {
   }
 
   run({ kind, node }: ModelEvent): void {
+    this.#work(kind, node);
+    if (kind === 'drain' || kind === 'undrain') this.agent(node).isDraining = kind === 'drain';
+    if (kind === 'expire') this.#expire(node);
+    if (kind === 'crash') this.#crash();
+    if (kind === 'overdue') this.#isOverdue = ['slowness', 'deafness'].includes(this.#faults);
+    if (this.#faults === 'silence' || this.#faults === 'second') this.#fail(kind, node);
+    if (this.#faults === 'refusal') this.#refuse(kind, node);
+    if (this.#faults === 'deafness') this.#deafen(kind, node);
+    if (this.#faults === 'second') this.#secondFault(kind, node);
+  }
+
+  #work(kind: EventKind, node: NodeName): void {
     if (kind === 'apply') this.#apply(node);
     if (kind === 'report') this.#report(node);
+    if (this.#isOut) return;
     if (kind === 'sync') this.#seen = this.#object;
     if (kind === 'step') this.#step();
-    if (kind === 'drain' || kind === 'undrain') this.agent(node).isDraining = kind === 'drain';
-    if (kind === 'crash') this.#crash();
-    if (kind === 'overdue') this.#isOverdue = this.#faults === 'slowness';
-    if (this.#faults === 'silence') this.#fail(kind, node);
-    if (this.#faults === 'refusal') this.#refuse(kind, node);
   }
 
   /** everybody who lives does its work, until nothing changes */
   settle(): void {
+    this.#restore();
     for (const node of NODES) this.#mend(node);
     for (let round = 0; round < 30; round += 1) {
       for (const node of NODES) {
@@ -151,17 +213,21 @@ export class MoveModel {
   }
 
   #mend(node: NodeName): void {
-    for (const kind of ['drop', 'fence', 'declare'] as const) this.#fail(kind, node);
+    this.agent(node).isDeaf = false;
+    for (const kind of ['drop', 'fence', 'lapse', 'declare'] as const) this.#fail(kind, node);
   }
 
   #apply(node: NodeName): void {
     const agent = this.agent(node);
-    if (agent.state !== 'up') return;
+    if (agent.state !== 'up' || agent.isDeaf) return;
     agent.knows = this.#object.version;
+    agent.label = this.#object.levels.get(nodeLabel(node));
+    agent.epoch = this.#object.epoch;
     agent.isFenced = false;
+    agent.hasLapsed = false;
     agent.isCurrent = true;
     const before = agent.path;
-    agent.path = agent.isRefusing ? undefined : this.#object.levels.get(nodeLabel(node));
+    agent.path = agent.isRefusing ? undefined : agent.label;
     if (before === undefined && agent.path !== undefined && !agent.isUntold) this.#hasPath = true;
   }
 
@@ -185,7 +251,7 @@ export class MoveModel {
    * up what was written before, and routers have dropped who does not.
    */
   #crash(): void {
-    if ([...this.#agents.values()].some(({ state }) => state === 'cut')) return;
+    if (this.#isOut) return;
     this.#avoid.clear();
     this.#left.clear();
     for (const node of NODES) {
@@ -198,21 +264,71 @@ export class MoveModel {
     const agent = this.agent(node);
     if (agent.state !== 'up') return;
     const { knows: version, path, isRefusing } = agent;
-    agent.report = { version, answer: path ?? 'nothing', isRefusing };
+    agent.report = { version, answer: path === undefined ? 'nothing' : told(path), isRefusing };
     if (isRefusing) return;
     agent.isUntold = false;
+    // that its holder has just died nobody can know yet
+    const hasDied = [...this.#agents.values()].some(
+      (each) => each.state === 'dead' && !each.isDeclared,
+    );
+    if (hasDied) return;
     if (path !== undefined && this.#object.levels.has(nodeLabel(node))) this.#hasPath = true;
+  }
+
+  #deafen(kind: EventKind, node: NodeName): void {
+    const agent = this.agent(node);
+    const others = [...this.#agents.values()];
+    if (kind === 'deafen' && !others.some(({ isDeaf }) => isDeaf)) agent.isDeaf = true;
+    if (kind === 'hear') agent.isDeaf = false;
+    if (kind === 'fence' && agent.isDeaf) stepDown(agent, node);
+  }
+
+  #secondFault(kind: EventKind, node: NodeName): void {
+    const agent = this.agent(node);
+    const isCut = [...this.#agents.values()].some(({ state }) => state === 'cut');
+    if (kind === 'restart' && agent.state === 'up' && !this.#isOut) {
+      agent.isFenced = true;
+      agent.hasLapsed = true;
+      agent.isCurrent = false;
+      stepDown(agent, node);
+    }
+    if (kind === 'outage' && isCut && !this.#isOut) {
+      this.#isOut = true;
+      for (const each of this.#agents.values()) if (each.state === 'up') each.state = 'cut';
+    }
+    if (kind === 'restore') this.#restore();
+  }
+
+  /** All are back but whoever was given up before. */
+  #restore(): void {
+    if (!this.#isOut) return;
+    this.#isOut = false;
+    for (const each of this.#agents.values()) {
+      if (each.state !== 'cut' || each.isDeclared) continue;
+      each.state = 'up';
+      each.isCurrent = false;
+    }
+  }
+
+  /** the wait of the pool is long over */
+  #expire(node: NodeName): void {
+    const agent = this.agent(node);
+    if (!agent.isDraining || agent.label === undefined) return;
+    const subject = { claim: claimOf(node, agent), pool: POOL, level: agent.label };
+    const drains = new Map([['cordon', { sinceMs: 0, reason: 'cordoned' }]]);
+    const view = { nowMs: 1e9, claimDrains: new Map(), cluster: { drains } } as unknown as View;
+    if (drainGate(subject, view).gate.state === 'closed') agent.path = undefined;
   }
 
   #fail(kind: EventKind, node: NodeName): void {
     const agent = this.agent(node);
-    const { state, isFenced, path } = agent;
+    const { state, path } = agent;
     if (kind === 'die' && this.#isWell()) agent.state = 'dead';
     if (kind === 'cut') this.#cut(agent);
     if (kind === 'drop' && state === 'dead') this.#dropPath(agent);
-    if (kind === 'fence' && state === 'cut') fence(agent);
-    const isLost = (state === 'dead' && path === undefined) || (state === 'cut' && isFenced);
-    if (kind === 'declare' && isLost) agent.isDeclared = true;
+    if (state === 'cut') lapse(agent, kind, node);
+    const isLost = (state === 'dead' && path === undefined) || (state === 'cut' && agent.hasLapsed);
+    if (kind === 'declare' && isLost && !this.#isOut) agent.isDeclared = true;
     if (kind === 'heal') this.#heal(agent, node);
     if (kind === 'undeclare' && agent.state === 'up' && agent.isCurrent) agent.isDeclared = false;
   }
@@ -235,7 +351,7 @@ export class MoveModel {
     const others = [...this.#agents.values()].filter((other) => other !== agent);
     const isReplaced =
       others.some(({ path }) => path !== undefined) && !this.#object.levels.has(nodeLabel(node));
-    if (agent.state !== 'cut' || (agent.isDeclared && !isReplaced)) return;
+    if (agent.state !== 'cut' || this.#isOut || (agent.isDeclared && !isReplaced)) return;
     agent.state = 'up';
     agent.isCurrent = false;
   }
@@ -249,7 +365,6 @@ export class MoveModel {
   #step(): void {
     const { version, node, levels } = this.#seen;
     const target = this.#target();
-    const own = target === undefined ? undefined : levels.get(nodeLabel(target));
     const step = moveStep({
       ...(node !== undefined && { node }),
       levels,
@@ -258,11 +373,17 @@ export class MoveModel {
       lingering: this.#remaining('lingering'),
       haunted: this.#remaining('haunted'),
       isAnnounced: true,
-      isOverdue: (this.#isOverdue || this.#faults === 'refusal') && own === 0,
+      isOverdue: this.#faults === 'refusal' || (this.#isOverdue && this.#mayBeOverdue(target)),
     });
     this.#isOverdue = false;
     if (step.kind === 'unanswered' && target !== undefined) this.#goRound(target);
     if (step.kind === 'write' && version === this.#object.version) this.#write(step.write);
+  }
+
+  /** a node that does not answer beside another that is deaf would be a second fault */
+  #mayBeOverdue(target: string | undefined): boolean {
+    const own = target === undefined ? undefined : this.#seen.levels.get(nodeLabel(target));
+    return this.#faults !== 'deafness' || own !== 0;
   }
 
   /** who refuses it is asked again when all have, or when it has said otherwise */
@@ -274,21 +395,32 @@ export class MoveModel {
   }
 
   #write({ labels, node: wanted }: MoveWrite): void {
-    const { version, node, levels } = this.#object;
+    const { version, node, levels, epoch, former: before } = this.#object;
     this.writes += 1;
     const next = new Map(levels);
+    const former = new Set([...before].filter((label) => this.#knows(label) < version));
+    let count = epoch;
     for (const [label, value] of Object.entries(labels)) {
+      if (value === '0' && levels.get(label) !== 0) count += 1;
       if (value !== null) next.set(label, this.#level(value));
       else if (next.delete(label)) {
+        former.add(label);
         this.#left.set(label, { version: version + 1, level: levels.get(label) ?? 0 });
       }
+      if (value !== null) former.delete(label);
     }
     const holder = wanted ?? node;
     this.#object = {
       version: version + 1,
       ...(holder !== undefined && { node: holder }),
       levels: next,
+      epoch: count,
+      former,
     };
+  }
+
+  #knows(label: string): number {
+    return this.agent(nodeOf(label)).report.version;
   }
 
   /** levels of those that have lost their labels and have not said that they know: as they were told, or where the cut off may be */
@@ -298,7 +430,15 @@ export class MoveModel {
       if (report.version >= version || isDeclared !== (kind === 'haunted')) return [];
       return [isDeclared ? cutOffLevel(this.#part(label, version)) : level];
     });
-    return new Set(levels);
+    if (kind === 'lingering') return new Set(levels);
+    const { former, version } = this.#seen;
+    const remembered = [...former].filter((label) => {
+      return this.agent(nodeOf(label)).isDeclared && this.#knows(label) < version;
+    });
+    return new Set([
+      ...levels,
+      ...remembered.map((label) => cutOffLevel(this.#part(label, version))),
+    ]);
   }
 
   #level(value: string): PreferenceLevel {
@@ -338,24 +478,57 @@ export class MoveModel {
   }
 }
 
+function poolOf() {
+  const address = { family: 'ipv4', bits: 1 } as const;
+  const labels = { [nodeLabel('a')]: '0' };
+  const pool = unknownPool({ name: 'x', address, labels, pool: 'p', services: [], checks: [] });
+  if (pool === undefined) throw new Error('no pool');
+  return { ...pool, drain: { on: ['cordon'], waitSeconds: 10 } };
+}
+
 function nodeOf(label: string): string {
   return label.slice(label.indexOf('/') + 1);
 }
 
-/** a holder steps down; who stands lower stays there */
-function fence(agent: Agent): void {
-  if (!agent.isFenced && agent.path === 0) agent.path = 1;
-  agent.isFenced = true;
+/** by its own clock its Lease has run out before anybody else may think so */
+function lapse(agent: Agent, kind: EventKind, node: string): void {
+  if (kind === 'lapse' && agent.isFenced) agent.hasLapsed = true;
+  if (kind === 'fence') agent.isFenced = true;
+  if (kind === 'lapse' || kind === 'fence') stepDown(agent, node);
+}
+
+/** as the agent itself decides it */
+function stepDown(agent: Agent, node: string): void {
+  if (agent.path === undefined || !(agent.isFenced || agent.isDeaf)) return;
+  const view = { node: { name: node, labels: {}, routerId: 1 }, fencedSinceMs: 1 };
+  const { hasLapsed } = agent;
+  agent.path = standingOf(claimOf(node, agent), POOL, { ...view, hasLapsed }).level;
+}
+
+function claimOf(node: string, { label, epoch }: Agent): Sourced<IpClaim> {
+  const labels = label === undefined ? {} : { [nodeLabel(node)]: String(label) };
+  const address = { family: 'ipv4', bits: 1 } as const;
+  const object = { name: 'x', address, labels, services: [], checks: [], epoch };
+  return { object, source: 'api', origin: '', createdMs: 0 };
+}
+
+/** what an agent says of its level */
+function told(level: EffectiveLevel): PreferenceLevel {
+  return level === 0 || level === 2 ? level : 1;
 }
 
 function newAgent(): Agent {
   return {
     state: 'up',
     isFenced: false,
+    hasLapsed: false,
+    isDeaf: false,
     isDraining: false,
     isDeclared: false,
     isCurrent: true,
     knows: 0,
+    label: undefined,
+    epoch: 0,
     path: undefined,
     isRefusing: false,
     isUntold: false,

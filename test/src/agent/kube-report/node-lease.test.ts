@@ -14,11 +14,16 @@ const KEY = 'herald-system/node-n1';
 class Scene {
   readonly clock = new ManualClock();
   readonly api = new MemoryKubeApi();
-  readonly fences: { readonly atMs: number; readonly isFenced: boolean }[] = [];
+  readonly fences: {
+    readonly atMs: number;
+    readonly isFenced: boolean;
+    readonly hasLapsed: boolean;
+  }[] = [];
   readonly asked: number[] = [];
   isNeeded = true;
   isCurrent = true;
   nodeUid: string | undefined = 'uid-of-n1';
+  claimsHeardMs: number | undefined;
   readonly lease: NodeLease;
 
   constructor(api?: MemoryKubeApi, instance = 'i1', seed = 7) {
@@ -36,7 +41,9 @@ class Scene {
         this.asked.push(this.clock.now());
         return Promise.resolve(this.isCurrent);
       },
-      onFence: (isFenced) => this.fences.push({ atMs: this.clock.now(), isFenced }),
+      claimsHeardMs: () => this.claimsHeardMs,
+      onFence: (isFenced, hasLapsed) =>
+        this.fences.push({ atMs: this.clock.now(), isFenced, hasLapsed }),
     });
     this.lease.poke();
   }
@@ -87,6 +94,26 @@ describe('the Lease of a node', () => {
     expect(scene.renewals).to.be.within(11, 14);
     await scene.lease.stop('keep');
     expect(scene.clock.pendingTimers).to.equal(0);
+  });
+
+  it('is no sign that its claims are heard: where their watch is silent for 20 s they step down, and come back when it has been heard again', async () => {
+    const scene = new Scene();
+    await pass(scene.clock, 20_000);
+    expect(scene.lease.isFenced, 'at rest, with no claim placed here').to.equal(false);
+    scene.claimsHeardMs = scene.clock.now();
+    await pass(scene.clock, 19_000);
+    expect(scene.lease.isFenced, 'before 20 s').to.equal(false);
+    await pass(scene.clock, 2000);
+    expect(scene.lease.isFenced, 'after 20 s').to.equal(true);
+    await pass(scene.clock, 60_000);
+    expect(scene.lease.isFenced, 'as long as it is silent').to.equal(true);
+    expect(scene.fences.at(-1)?.isFenced).to.equal(true);
+    for (let second = 0; second < 20; second += 1) {
+      scene.claimsHeardMs = scene.clock.now();
+      await pass(scene.clock, 1000);
+    }
+    expect(scene.lease.isFenced, 'when it is heard').to.equal(false);
+    expect(scene.fences.at(-1)?.isFenced).to.equal(false);
   });
 
   it('goes with its Node, and with the one that was made in its place', async () => {
@@ -159,13 +186,21 @@ describe('the Lease of a node', () => {
       const before = scene.api.calls.length;
       scene.cut(how);
       await pass(scene.clock, 20_000);
-      const down = scene.fences.at(-1);
-      expect(down?.isFenced).to.equal(true);
+      const [down, lapsed] = scene.fences.slice(-2);
+      expect(down).to.include({ isFenced: true, hasLapsed: false });
       expect((down?.atMs ?? 0) - lastMs).to.be.within(12_000, 12_500);
+      // before the controller can have given anything away (C13)
+      expect(lapsed).to.include({ isFenced: true, hasLapsed: true });
+      expect((lapsed?.atMs ?? 0) - lastMs).to.be.within(15_000, 15_500);
       expect(scene.api.calls.length - before).to.be.at.least(how === 'stuck' ? 4 : 8);
       scene.api.fault = undefined;
       await pass(scene.clock, 15_000);
-      expect(scene.fences.at(-1)?.isFenced, 'back').to.equal(false);
+      // not one step up before the claims have been seen
+      const back = { isFenced: false, hasLapsed: false };
+      expect(scene.fences.slice(-2), 'back').to.deep.equal([
+        lapsed,
+        { ...scene.fences.at(-1), ...back },
+      ]);
       await scene.lease.stop('keep');
     });
   }

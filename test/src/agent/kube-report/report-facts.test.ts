@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import { carriersOf } from '../../../../src/agent/carriers.ts';
 import { desired } from '../../../../src/agent/desired.ts';
-import { reportFacts } from '../../../../src/agent/kube-report/report-facts.ts';
+import { needsLease, reportFacts } from '../../../../src/agent/kube-report/report-facts.ts';
 import { UnsettledLevels } from '../../../../src/agent/kube-report/unsettled-levels.ts';
 import type { AgentStatus } from '../../../../src/agent/status.ts';
+import type { ClusterNode } from '../../../../src/model/cluster-node.ts';
 import { cutShortOf, mayBeCut } from '../../../../src/model/ip-node.ts';
 import { ANYCAST_LABEL, nodeLabel } from '../../../../src/model/names.ts';
 import * as scenery from '../scenery.ts';
@@ -84,4 +85,49 @@ describe('what an IPNode lists of what its node refuses', () => {
     expect(unknown(['healthy', 'allowed'], 3)).to.deep.equal([true, true, true]);
     expect(unknown([], 3)).to.deep.equal([true, true, true]);
   });
+});
+
+describe('whether a node renews a Lease', () => {
+  const node: ClusterNode = {
+    name: scenery.NODE,
+    uid: 'u',
+    labels: { rack: 'a' },
+    taints: [],
+    isUnschedulable: false,
+    isBeingDeleted: false,
+    ready: 'true',
+    addresses: [],
+  };
+  const placement = { mode: 'exclusive', nodeFilter: 'fair', prependStep: 3 } as const;
+  const pool = (over: Parameters<typeof scenery.pool>[0]) => ({
+    ...scenery.sourced(scenery.pool(over)),
+    source: 'api' as const,
+  });
+  const elsewhere = { matchLabels: { rack: 'b' } };
+  const rows = [
+    { name: 'not for anycast pools', pools: [pool({})], is: false },
+    { name: 'for an exclusive pool', pools: [pool({ placement })], is: true },
+    {
+      name: 'not for one that is for other nodes',
+      pools: [pool({ placement: { ...placement, nodeSelector: elsewhere } })],
+      is: false,
+    },
+    {
+      name: 'for one that is gone: a Service may have an address of it (C5)',
+      pools: [],
+      formerPools: [pool({ placement })],
+      is: true,
+    },
+    {
+      name: 'for an anycast pool whose claims are exclusive by their own words (C6)',
+      pools: [pool({ hasExclusiveClaims: true })],
+      is: true,
+    },
+  ];
+  for (const { name, pools, formerPools = [], is } of rows) {
+    it(name, () => {
+      const documents = { ...scenery.documents({ claims: [] }), pools, formerPools };
+      expect(needsLease(documents, node)).to.equal(is);
+    });
+  }
 });

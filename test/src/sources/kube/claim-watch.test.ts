@@ -52,6 +52,31 @@ async function turns(clock: ManualClock): Promise<void> {
 }
 
 describe('the watch of the claims of a node', () => {
+  it('is opened for seconds, and given up when it is silent for 8 s, while an exclusive claim is placed here (C4)', async () => {
+    const api = new TalkedInto();
+    const clock = new ManualClock();
+    const random = new SeededRandom(7);
+    const watch = new ClaimWatch({
+      ...{ api, clock, random, log: SILENT_LOG, nodeName: 'n1', onNews: () => undefined },
+    });
+    watch.start();
+    await turns(clock);
+    const long = api.watches.get(NODE_LABEL);
+    expect(long?.timeoutSeconds, 'with none').to.be.above(200);
+    expect(watch.placedHeardMs).to.equal(undefined);
+    const heardMs = clock.now();
+    long?.onEvent({ kind: 'added', object: claim(2, NODE_LABEL, {}) });
+    await turns(clock);
+    const short = api.watches.get(NODE_LABEL);
+    expect(short?.timeoutSeconds, 'with one').to.be.within(7, 8);
+    expect(short?.silentAfterMs).to.equal(8000);
+    expect(watch.placedHeardMs).to.be.at.least(heardMs);
+    expect(api.watches.get(ANYCAST_LABEL)?.timeoutSeconds, 'of the others').to.be.above(200);
+    short?.onEvent({ kind: 'deleted', object: claim(3, NODE_LABEL, {}) });
+    expect(watch.placedHeardMs, 'when it has left').to.equal(undefined);
+    watch.stop();
+  });
+
   it('asks again when an answer came too late to be believed, though no watch says a word', async () => {
     const api = new TalkedInto();
     const clock = new ManualClock();
