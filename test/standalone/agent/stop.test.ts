@@ -119,7 +119,7 @@ describe('standalone: how an agent leaves', function () {
       lab.write({
         'all.yaml': [
           peer({ gracefulRestart: { restartSeconds: 120 } }),
-          pool({ drain: { waitSeconds: 60 } }),
+          pool({ drain: { waitSeconds: 3600 } }),
           claim(VIP),
         ],
       });
