@@ -82,7 +82,7 @@ interface LeftNode {
 
 /**
  * Levels of those that have lost their labels and have not said that they know; who has said so is forgotten. Those that another controller
- * took the label from, and that are cut off since, the claim itself remembers.
+ * took the label from the claim itself remembers.
  */
 export function remaining(
   memory: MoveMemory,
@@ -107,9 +107,9 @@ export function remaining(
   return { lingering, haunted };
 }
 
-/** where it may stand that is cut off and has not taken up the claim as it is */
+/** where it may stand that has not taken up the claim as it is: cut off, or alive and deaf to its claims */
 function formerLevel(node: LeftNode | undefined, version: bigint): PreferenceLevel | undefined {
-  if (node === undefined || !node.part.isGone) return undefined;
+  if (node === undefined) return undefined;
   return observedClaims(node.ipNode) >= version ? undefined : cutOffLevel(node.part);
 }
 

@@ -433,7 +433,9 @@ export class MoveModel {
     if (kind === 'lingering') return new Set(levels);
     const { former, version } = this.#seen;
     const remembered = [...former].filter((label) => {
-      return this.agent(nodeOf(label)).isDeclared && this.#knows(label) < version;
+      return (
+        !(this.#left.has(label) || this.#seen.levels.has(label)) && this.#knows(label) < version
+      );
     });
     return new Set([
       ...levels,
