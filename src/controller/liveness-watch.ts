@@ -184,18 +184,18 @@ export class LivenessWatch implements LivenessView {
     });
   }
 
-  /** While agents are heard they prove that the API serves others, and no kubelet is asked for. */
-  #askKubelets(nowMs: number): void {
+  /** Only while a node is late and no agent renews: agents that renew prove that the API serves others, and where no agent has a Lease nothing depends on it. */
+  #askKubelets(nowMs: number, late: number): void {
     const { kubelets } = this.#options;
-    if (nowMs - this.#liveness.servedMs <= ALONE_MS) kubelets?.rest();
+    if (late === 0 || nowMs - this.#liveness.servedMs <= ALONE_MS) kubelets?.rest();
     else kubelets?.ask(() => this.#liveness.hearOther(this.#options.clock.now()));
   }
 
   #look(): void {
     const { clock, log } = this.#options;
     const nowMs = clock.now();
-    this.#askKubelets(nowMs);
     const { isBlind, late, of } = this.#liveness.look(nowMs);
+    this.#askKubelets(nowMs, late);
     for (const name of this.#leaving) {
       if (this.#liveness.forget(name, nowMs)) this.#leaving.delete(name);
     }

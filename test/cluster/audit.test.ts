@@ -128,6 +128,19 @@ describe('the audit log of a full run', function () {
     await servicesThatWentUnseen();
     await nodeThatIsGone();
     await plannedRestart();
+    await silenceOfAll();
+  }
+
+  /** no agent renews any more: the controller looks whether the API serves the kubelets */
+  async function silenceOfAll(): Promise<void> {
+    for (const agent of world.agents.values()) agent.freeze();
+    await untilValue(
+      'the Leases of kubelets are asked for',
+      () => cluster.audit().filter(({ namespace: of }) => of === 'kube-node-lease'),
+      (found) => found.some(({ user }) => user === userOf('herald-controller')),
+      PATIENT,
+    );
+    for (const agent of world.agents.values()) agent.thaw();
   }
 
   async function firstWords(): Promise<void> {

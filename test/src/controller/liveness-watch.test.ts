@@ -101,10 +101,24 @@ describe('LivenessWatch', () => {
       await own(10);
     }
     expect(all.map((node) => watch.lifeOf(node))).to.deep.equal(all.map(() => 'dead'));
+    // all have been found dead: there is nothing left that a kubelet could tell
+    const found = asked();
+    await own(20);
+    expect(asked()).to.equal(found);
     await run(10, all);
     const before = asked();
     await run(10, all);
     expect(asked()).to.equal(before);
+  });
+
+  it('asks for no Leases of kubelets where no agent has one: all addresses are anycast', async () => {
+    const { api, clock, log } = world;
+    watch = new LivenessWatch({ ...world, kubelets: new KubeletLeases({ api, clock, log }) });
+    for (const name of names('n', 3)) world.api.put(NODES, { metadata: { name } });
+    await start();
+    await world.advance(60_000);
+    const asked = api.calls.filter(({ resource }) => resource.namespace === 'kube-node-lease');
+    expect(asked).to.deep.equal([]);
   });
 
   it('counts a Lease whose Node comes after it', async () => {
