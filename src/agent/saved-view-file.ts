@@ -72,7 +72,7 @@ export class SavedViewFile implements ViewStore {
     // documents hold no secrets, but who serves what is nobody's business either
     const file = await open(temporary, 'w', 0o600);
     try {
-      for (const piece of savedViewPieces(view)) await file.write(piece);
+      for (const piece of savedViewPieces(view)) await file.writeFile(piece);
       await file.sync();
     } finally {
       await file.close();

@@ -135,6 +135,10 @@ export class FileThreads {
     while (this.#waiting.length > 0) {
       const thread = this.#free();
       if (thread === undefined) return;
+      if (thread instanceof Error) {
+        this.#waiting.shift()?.settle(noThread(`no thread can be started (${thread.message})`));
+        continue;
+      }
       const question = this.#waiting.shift();
       if (question === undefined) return;
       thread.question = question;
@@ -145,8 +149,8 @@ export class FileThreads {
     }
   }
 
-  /** undefined: there is none now, and it will be looked at again */
-  #free(): Thread | undefined {
+  /** undefined: there is none now, and it will be looked at again; an Error: there is none at all, and none can be had */
+  #free(): Thread | Error | undefined {
     const threads = [...this.#threads];
     const idle = threads.find(({ question }) => question === undefined);
     if (idle !== undefined) return idle;
@@ -154,10 +158,20 @@ export class FileThreads {
     const nowMs = performance.now();
     const quickMs = threads.map(({ sinceMs }) => sinceMs + PATIENCE_MS - nowMs);
     const waitMs = Math.max(0, ...quickMs);
-    if (waitMs === 0) return this.#start();
+    if (waitMs === 0) return this.#startOrWait();
     this.#timer = setTimeout(() => this.#dispatch(), waitMs);
     this.#timer.unref();
     return undefined;
+  }
+
+  /** Where the process may have no more threads, those that are busy are waited for. */
+  #startOrWait(): Thread | Error | undefined {
+    try {
+      return this.#start();
+    } catch (error) {
+      if (this.#threads.size > 0) return undefined;
+      return error instanceof Error ? error : new Error(String(error));
+    }
   }
 
   #start(): Thread {
@@ -173,10 +187,10 @@ export class FileThreads {
     worker.unref();
     worker.on('message', (reply: Reply) => this.#answered(thread, reply));
     worker.on('error', (error) => {
-      this.#ended(thread, { kind: 'error', sentence: `its thread failed (${String(error)})` });
+      this.#ended(thread, noThread(`its thread failed (${String(error)})`));
     });
     worker.on('exit', () => {
-      this.#ended(thread, { kind: 'error', sentence: 'its thread ended' });
+      this.#ended(thread, noThread('its thread ended'));
     });
     return thread;
   }
@@ -199,6 +213,11 @@ export class FileThreads {
     question?.settle(reply);
     this.#dispatch();
   }
+}
+
+/** With a code: it says nothing about the file, which is still what it was. */
+function noThread(sentence: string): Reply {
+  return { kind: 'error', code: 'EAGAIN', sentence };
 }
 
 /** The threads of this process. */

@@ -123,6 +123,7 @@ export class ServiceLoop {
   #decide(key: string): Pass {
     this.#world.letGo(key);
     const service = this.#world.service(key);
+    if (service === undefined) this.#world.departed(key);
     const decision = decideService(key, service, this.#world.world);
     this.#world.wait(key, service && wishOf(key, service, decision));
     const shareKey = service && serviceRequest(service).shareKey;

@@ -166,9 +166,16 @@ export class ServiceWorld {
     if (hold === undefined) return;
     this.#holds.delete(key);
     for (const address of hold.addresses) this.#release(address, { kind: 'writing', by: key });
-    this.#shareFreed([key.slice(0, key.indexOf('/'))]);
     if (hold.word === undefined) return;
     for (const waiting of this.waiting.forShare(hold.word)) this.#listener.due(waiting);
+  }
+
+  /**
+   * A Service is gone with what was held for it. What is let go of otherwise has become a claim, or is decided on again by the same Service at
+   * its own pace: waking those that wait for their namespace's limit then would wake the Service itself, past its back-off.
+   */
+  departed(key: string): void {
+    this.#shareFreed([key.slice(0, key.indexOf('/'))]);
   }
 
   /** the answer to a write of ours, or to a GET */

@@ -23,8 +23,8 @@ export class PieceThread {
   #started: Started | undefined;
 
   async read(text: string, lines: number): Promise<readonly LocatedDocument[]> {
-    this.#started ??= start();
-    const started = this.#started;
+    const started = this.#startOrSay();
+    if (typeof started === 'string') return refusal(started);
     const documents: LocatedDocument[] = [];
     const failure = await new Promise<string | undefined>((settle) => {
       started.take = (said) => {
@@ -36,8 +36,17 @@ export class PieceThread {
     });
     if (failure === undefined) return documents;
     this.end();
-    const sentence = `the document cannot be read; split it (${failure})`;
-    return [{ result: { ok: false, sentence, path: [] }, line: 0 }];
+    return refusal(failure);
+  }
+
+  /** a process at its limit of threads gets none */
+  #startOrSay(): Started | string {
+    try {
+      this.#started ??= start();
+      return this.#started;
+    } catch (error) {
+      return `no thread can be started: ${String(error)}`;
+    }
   }
 
   /** gives its memory back */
@@ -46,6 +55,11 @@ export class PieceThread {
     this.#started = undefined;
     void started?.worker.terminate();
   }
+}
+
+function refusal(failure: string): readonly LocatedDocument[] {
+  const sentence = `the document cannot be read; split it (${failure})`;
+  return [{ result: { ok: false, sentence, path: [] }, line: 0 }];
 }
 
 function start(): Started {
