@@ -258,8 +258,10 @@ export class Watcher {
     const localPref = isInternal ? rank : undefined;
     const prepended = isDraining && isExclusive ? PREPEND_STEP : 0;
     const pathLength = isInternal ? 0 : 1 + prepended;
+    // among what drains the levels of exclusive claims stay apart: 5 less the level, which is the holder's 0 here
+    const drained = isExclusive ? 5 : 0;
     const isRight =
-      held.localPref === (isDraining && isInternal ? 0 : localPref) &&
+      held.localPref === (isDraining && isInternal ? drained : localPref) &&
       held.pathLength === pathLength;
     if (!isRight) this.violate('preference', `${key}: ${JSON.stringify(held)}`);
   }
