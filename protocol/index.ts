@@ -147,6 +147,7 @@ export { nodeClock } from './io/node-clock.ts';
 export { nodeRandom } from './io/node-random.ts';
 export { type NodeTcpOptions, NodeTcpTransport } from './io/node-tcp.ts';
 export type { Random } from './io/random.ts';
+export { type PieceReader, ReadTurns } from './io/read-turns.ts';
 export {
   type AcceptHandler,
   type Connection,

@@ -21,8 +21,11 @@ import { endOfRibFamily } from './update.ts';
 
 export type AdjRibInPolicy =
   | { readonly kind: 'reject' }
-  /** `maxPrefixes` counts both families together; none = no limit */
-  | { readonly kind: 'keep'; readonly maxPrefixes?: number };
+  /**
+   * `maxPrefixes` counts both families together; none = no limit. `withoutAttributes`: of each route the prefix alone, for an owner that takes what it
+   * needs out of the UPDATEs as they come; attributes may be 64 KB each, and a limit of prefixes is none of memory.
+   */
+  | { readonly kind: 'keep'; readonly maxPrefixes?: number; readonly withoutAttributes?: boolean };
 
 export interface ReceivedRoute {
   readonly prefix: Nlri;
@@ -48,6 +51,7 @@ export type AdjRibInResult =
   /** the neighbour sent more than it may: send this and close */
   | { readonly kind: 'limit-exceeded'; readonly notification: NotificationMessage };
 
+const NONE: PathAttributes = {};
 const ACCEPTED: AdjRibInResult = { kind: 'accepted' };
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -188,7 +192,7 @@ export class AdjRibIn {
       this.#counters.rejected += count;
       return undefined;
     }
-    const shared = withoutNlri(attributes);
+    const shared = this.#policy.withoutAttributes === true ? NONE : withoutNlri(attributes);
     const stale = this.#stale.get(nlri[0]?.family ?? 'ipv4');
     for (const prefix of nlri) {
       const key = this.#key(prefix);

@@ -67,6 +67,10 @@ export class MemoryConnection implements Connection, PipeReceiver, PipeSender {
     return this.#wires?.out.queuedBytes ?? 0;
   }
 
+  get isAcknowledged(): boolean {
+    return this.#wires?.out.isAcknowledged ?? true;
+  }
+
   limitConnectTime(connectTimeoutMs: number): void {
     this.#timer = this.#options.clock.startTimer(connectTimeoutMs, () => {
       const doing = `cannot connect to ${formatEndpoint(this.remote)}`;

@@ -61,6 +61,11 @@ export class MemoryPipe {
     return this.#queuedBytes;
   }
 
+  /** all that has left the queue has arrived, and this side knows */
+  get isAcknowledged(): boolean {
+    return this.#windowUsed === 0;
+  }
+
   write(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
     this.#queue.push(bytes);

@@ -8,6 +8,9 @@
  * stops when that buffer is full. A trickle of keepalives never fills it; there the hold timer, and TCP_USER_TIMEOUT for
  * a neighbour whose kernel is gone, are the ones to notice.
  *
+ * Reading: what has come is handed over in pieces, in turns with the other connections (read-turns.ts); meanwhile the socket
+ * is not read, so the neighbour's own window is what holds it back. A close that comes behind such pieces is told behind them.
+ *
  * Closing: `close` goes on reading and throws away what comes. If a socket is closed while input waits, Linux sends RST
  * instead of FIN, and the NOTIFICATION that was just written may be lost with it.
  *
@@ -17,6 +20,8 @@
 import type { Socket } from 'node:net';
 import type { Address } from '../net/address.ts';
 import { formatEndpoint, parseEndpoint } from './endpoint.ts';
+import { isAcknowledged } from './kernel-queue.ts';
+import type { PieceReader, ReadTurns } from './read-turns.ts';
 import { transportError } from './system-error.ts';
 import {
   type Connection,
@@ -27,6 +32,8 @@ import {
 
 /** a longer one fires at once */
 const LONGEST_DELAY_MS = 2 ** 31 - 1;
+/** some milliseconds of the smallest messages */
+const PIECE_BYTES = 16 * 1024;
 
 type Phase = 'connecting' | 'open' | 'closing' | 'aborted' | 'closed';
 
@@ -37,12 +44,20 @@ export interface NodeConnectionOptions {
   readonly isAccepted: boolean;
   /** how long `close` may take before the socket is cut */
   readonly closeTimeoutMs: number;
+  /** shared with the other connections */
+  readonly turns: ReadTurns;
 }
 
-export class NodeConnection implements Connection {
+export class NodeConnection implements Connection, PieceReader {
   readonly remote: Endpoint;
   readonly #socket: Socket;
   readonly #closeTimeoutMs: number;
+  readonly #turns: ReadTurns;
+  /** what has come and waits for its turn */
+  #unread: Uint8Array[] = [];
+  #isPaused = false;
+  /** the socket is closed, and that is to be told behind what waits */
+  #isCloseWaiting = false;
   readonly #flush = () => this.#uncork();
   readonly #written = (error?: Error | null) => {
     if (error == null && this.#isTalking) this.#handlers?.onProgress();
@@ -60,6 +75,7 @@ export class NodeConnection implements Connection {
     this.remote = options.remote;
     this.#phase = options.isAccepted ? 'open' : 'connecting';
     this.#closeTimeoutMs = options.closeTimeoutMs;
+    this.#turns = options.turns;
     // an error without a listener would end the process
     this.#socket.on('error', (error) => this.#noteError(error));
     this.#socket.on('close', () => this.#closed());
@@ -71,6 +87,10 @@ export class NodeConnection implements Connection {
 
   get bufferedBytes(): number {
     return this.#socket.writableLength;
+  }
+
+  get isAcknowledged(): boolean {
+    return this.#phase !== 'open' || isAcknowledged(this.#socket);
   }
 
   get #isTalking(): boolean {
@@ -85,13 +105,37 @@ export class NodeConnection implements Connection {
     socket.on('data', (chunk: Buffer) => {
       // A plain Uint8Array: `slice` of a Buffer is a view, and those above rely on a copy.
       const bytes = new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length);
-      if (this.#isTalking) this.#handlers?.onData(bytes);
+      if (!this.#isTalking) return;
+      this.#unread.push(bytes);
+      this.#turns.offer(this);
+      if (this.#unread.length > 0) socket.pause();
     });
     socket.on('end', () => socket.destroy());
     socket.on('drain', () => {
       if (this.#isTalking) this.#handlers?.onDrain();
     });
     if (this.#phase === 'open') socket.resume();
+  }
+
+  readPiece(): boolean {
+    const [first, ...rest] = this.#unread;
+    if (first === undefined || this.#isPaused) {
+      if (this.#isCloseWaiting) this.#closed();
+      return false;
+    }
+    this.#unread = first.length > PIECE_BYTES ? [first.subarray(PIECE_BYTES), ...rest] : rest;
+    this.#handlers?.onData(first.subarray(0, PIECE_BYTES));
+    if (this.#unread.length > 0) return true;
+    if (this.#isCloseWaiting) this.#closed();
+    else if (!this.#isPaused) this.#socket.resume();
+    return false;
+  }
+
+  /** Nobody wants what waits any more. */
+  #dropUnread(): void {
+    this.#unread = [];
+    // never within the call of whoever dropped it
+    if (this.#isCloseWaiting) process.nextTick(() => this.#closed());
   }
 
   /** The dial fails with TIMEOUT unless it is through within this time. */
@@ -151,6 +195,7 @@ export class NodeConnection implements Connection {
     }
     if (this.#phase !== 'open') return;
     this.#phase = 'closing';
+    this.#dropUnread();
     this.#uncork();
     this.#socket.end();
     this.#socket.resume();
@@ -161,17 +206,22 @@ export class NodeConnection implements Connection {
     const phase = this.#phase;
     if (phase === 'aborted' || phase === 'closed') return;
     this.#phase = 'aborted';
+    this.#dropUnread();
     // A reset is neither possible before the handshake nor after a FIN (SO_LINGER and shutdown exclude each other).
     if (phase === 'open') this.#socket.resetAndDestroy();
     else this.#socket.destroy();
   }
 
   pauseReading(): void {
-    if (this.#phase === 'open' || this.#phase === 'connecting') this.#socket.pause();
+    if (this.#phase !== 'open' && this.#phase !== 'connecting') return;
+    this.#isPaused = true;
+    this.#socket.pause();
   }
 
   resumeReading(): void {
-    this.#socket.resume();
+    this.#isPaused = false;
+    if (this.#unread.length > 0) this.#turns.offer(this);
+    else this.#socket.resume();
   }
 
   #noteError(error: Error): void {
@@ -182,6 +232,9 @@ export class NodeConnection implements Connection {
   }
 
   #closed(): void {
+    if (this.#phase === 'closed') return;
+    this.#isCloseWaiting = this.#isTalking && this.#unread.length > 0 && !this.#isPaused;
+    if (this.#isCloseWaiting) return;
     clearTimeout(this.#timer);
     const wasOurs = this.#phase === 'aborted' || this.#phase === 'closing';
     const error = wasOurs ? undefined : this.#error;

@@ -23,7 +23,9 @@ import {
 } from '../net/address.ts';
 import { AcceptRules } from './accept-rules.ts';
 import { formatEndpoint, parseEndpoint } from './endpoint.ts';
+import { fileDescriptor } from './file-descriptor.ts';
 import { NodeConnection } from './node-connection.ts';
+import type { ReadTurns } from './read-turns.ts';
 import { transportError } from './system-error.ts';
 import {
   answerWithMaximumTtl,
@@ -51,6 +53,7 @@ export interface NodeListenerOptions {
   readonly onAccept: AcceptHandler;
   readonly onError: (error: TransportError) => void;
   readonly closeTimeoutMs: number;
+  readonly turns: ReadTurns;
 }
 
 export class NodeListener implements Listener {
@@ -140,13 +143,14 @@ export class NodeListener implements Listener {
       socket.destroy();
       return;
     }
-    const { onAccept, onError, closeTimeoutMs } = this.#options;
+    const { onAccept, onError, closeTimeoutMs, turns } = this.#options;
     const connection = new NodeConnection({
       socket,
       local,
       remote,
       isAccepted: true,
       closeTimeoutMs,
+      turns,
     });
     try {
       this.#prepare(socket, remote);
@@ -184,14 +188,4 @@ function checkDistance(fd: number, remote: Endpoint, minimum: number): void {
     'REFUSED',
     `dropped a connection from ${formatEndpoint(remote)}: it arrived with TTL ${seen}, GTSM asks for ${minimum}`,
   );
-}
-
-/** Node keeps the descriptor on an undocumented field; that it is there is checked, not assumed. */
-export function fileDescriptor(owner: object): number {
-  const handle: unknown = '_handle' in owner ? owner._handle : undefined;
-  if (typeof handle === 'object' && handle !== null && 'fd' in handle) {
-    const { fd } = handle;
-    if (typeof fd === 'number' && fd >= 0) return fd;
-  }
-  throw new TransportError('CLOSED', 'the socket has no file descriptor any more');
 }

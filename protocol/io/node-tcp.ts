@@ -22,6 +22,7 @@ import {
 } from './libc.ts';
 import { NodeConnection, unknownLocal } from './node-connection.ts';
 import { NodeListener } from './node-listener.ts';
+import { ReadTurns } from './read-turns.ts';
 import { systemErrorCode, transportError } from './system-error.ts';
 import {
   bindToInterface,
@@ -62,6 +63,7 @@ const defaultBacklog = 128;
  */
 export class NodeTcpTransport implements Transport {
   readonly #closeTimeoutMs: number;
+  readonly #turns = new ReadTurns();
 
   constructor(options: NodeTcpOptions = {}) {
     this.#closeTimeoutMs = options.closeTimeoutMs ?? defaultCloseTimeoutMs;
@@ -81,6 +83,7 @@ export class NodeTcpTransport implements Transport {
       remote,
       isAccepted: false,
       closeTimeoutMs,
+      turns: this.#turns,
     });
     connection.attach(handlers);
     if (!made.ok) {
@@ -110,6 +113,7 @@ export class NodeTcpTransport implements Transport {
       onAccept,
       onError: options.onError ?? (() => undefined),
       closeTimeoutMs: this.#closeTimeoutMs,
+      turns: this.#turns,
     });
   }
 }

@@ -90,6 +90,11 @@ export interface Connection {
   /** bytes taken but not yet given to the kernel */
   readonly bufferedBytes: number;
   /**
+   * The kernel has had its acknowledgement for all that it was given: the other side's kernel has it. False while a path loses what is sent. True
+   * where the system does not tell. Nobody is told of the change: ask again.
+   */
+  readonly isAcknowledged: boolean;
+  /**
    * Flush, then FIN; onClose follows, within a bound even if the neighbour does neither read nor answer. From here on
    * the only thing said is onClose.
    */

@@ -228,7 +228,11 @@ export class DynamicPeers {
     this.#members.delete(memberKey(member.remote));
     const gone = member.driver.stop({ kind: 'cease', subcode });
     this.#leaving.add(gone);
-    void gone.then(() => this.#leaving.delete(gone));
+    void gone.then(() => {
+      this.#leaving.delete(gone);
+      const { name: peer } = member.driver.settings;
+      if (!this.#members.has(memberKey(member.remote))) this.#world.emit({ kind: 'removed', peer });
+    });
   }
 
   #isMember(member: Member): boolean {

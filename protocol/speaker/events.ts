@@ -44,7 +44,7 @@ export type PeerSpeakerEvent =
       readonly text: string;
       readonly data: Uint8Array;
     }
-  /** the neighbour has been sent all that is wanted; said once per establishment and after each change */
+  /** all that is wanted has arrived at the neighbour, as far as TCP tells; said once per establishment and after each change */
   | {
       readonly kind: 'routes-synced';
       readonly peer: string;
@@ -68,6 +68,8 @@ export type PeerSpeakerEvent =
   /** an UPDATE of the neighbour had a defect that RFC 7606 does not answer with a reset */
   | { readonly kind: 'update-fault'; readonly peer: string; readonly fault: BgpFault }
   | { readonly kind: 'update-issue'; readonly peer: string; readonly issue: Issue }
+  /** nobody is a neighbour under this name any more: it is not wished for, was renamed, or came by a range and is gone. The last that is told of it */
+  | { readonly kind: 'removed'; readonly peer: string }
   /** the neighbour's UPDATE, after it was counted; the speaker itself keeps none of its routes */
   | { readonly kind: 'update-received'; readonly peer: string; readonly update: UpdateMessage };
 
@@ -115,7 +117,7 @@ export interface PeerStatus {
   readonly remote?: Endpoint;
   readonly routesAdvertised: Readonly<Record<Family, number>>;
   readonly routesPending: number;
-  /** all that is wanted has been handed to the kernel; `routesPending` is 0 a moment earlier, when the octets are made */
+  /** all that is wanted has arrived at the neighbour, as far as TCP tells; `routesPending` is 0 earlier, when the octets are made */
   readonly isSynced: boolean;
   /** routes of the neighbour that we hold; 0 unless the settings keep them */
   readonly routesHeld: number;

@@ -107,7 +107,7 @@ export class PeerDriver {
     if (isRenamed) this.#routes.tellAgain();
   }
 
-  /** withdraws everything and resolves when that has been handed to the kernel, or the session is gone */
+  /** withdraws everything and resolves when that has arrived at the neighbour's kernel, or the session is gone */
   leave(): Promise<void> {
     this.#routes.leave();
     return this.#routes.synced();

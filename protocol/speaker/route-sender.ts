@@ -17,6 +17,9 @@ const WRITE_BYTES = 65536;
 /** How long everything has to be told before the farewell is made: changes come in groups. */
 const FAREWELL_AFTER_MS = 500;
 
+/** How soon it is asked again whether all has arrived: each time twice as late, since a path that loses everything may do so for long. */
+const ACKNOWLEDGED = { firstMs: 2, longestMs: 200 };
+
 export class RouteSender {
   readonly #clock: Clock;
   readonly #rib = new AdjRibOut();
@@ -37,6 +40,7 @@ export class RouteSender {
    */
   #farewell: Batch | undefined;
   #farewellTimer: Timer | undefined;
+  #acknowledgeTimer: Timer | undefined;
 
   constructor(clock: Clock, onSynced: () => void) {
     this.#clock = clock;
@@ -95,6 +99,8 @@ export class RouteSender {
     this.#writable = false;
     this.#refreshing.clear();
     this.#dropFarewell();
+    this.#acknowledgeTimer?.cancel();
+    this.#acknowledgeTimer = undefined;
     this.#rib.down();
     this.#release();
   }
@@ -152,9 +158,10 @@ export class RouteSender {
     this.pump();
   }
 
-  /** resolves when everything wanted has been handed to the kernel, or the session is gone */
+  /** resolves when everything wanted has arrived at the neighbour's kernel, or the session is gone */
   synced(): Promise<void> {
     if (this.#wire === undefined || this.#isSynced()) return Promise.resolve();
+    this.#askLater();
     return new Promise((resolve) => this.#waiters.push(resolve));
   }
 
@@ -194,7 +201,11 @@ export class RouteSender {
       wire.messagesSent += batch.messages;
       this.#writable = wire.write(batch.bytes);
     }
-    if (!this.#isSynced()) return;
+    if (!this.#isNews && this.#waiters.length === 0) return;
+    if (!this.#isSynced()) {
+      this.#askLater();
+      return;
+    }
     this.#release();
     if (!this.#isNews) return;
     this.#isNews = false;
@@ -203,7 +214,21 @@ export class RouteSender {
   }
 
   #isSynced(): boolean {
+    return this.#isWritten() && this.#wire?.connection?.isAcknowledged === true;
+  }
+
+  #isWritten(): boolean {
     return this.#writable && this.#rib.isSynced() && this.#wire?.connection?.bufferedBytes === 0;
+  }
+
+  /** what is not written yet says so itself; nobody tells of an acknowledgement */
+  #askLater(afterMs = ACKNOWLEDGED.firstMs): void {
+    if (this.#acknowledgeTimer !== undefined || !this.#isWritten()) return;
+    this.#acknowledgeTimer = this.#clock.startTimer(afterMs, () => {
+      this.#acknowledgeTimer = undefined;
+      if (this.#isSynced()) this.pump();
+      else this.#askLater(Math.min(2 * afterMs, ACKNOWLEDGED.longestMs));
+    });
   }
 
   #release(): void {

@@ -218,6 +218,7 @@ export class Speaker {
       this.#peers.delete(name);
       this.#peers.set(heir.settings.name, driver);
       driver.setSettings(heir.settings);
+      this.#emit({ kind: 'removed', peer: name });
     }
   }
 
@@ -262,7 +263,11 @@ export class Speaker {
     this.#forgetListenOptions(driver.settings);
     const gone = driver.stop({ kind: 'cease', subcode });
     this.#leaving.add(gone);
-    void gone.then(() => this.#leaving.delete(gone));
+    void gone.then(() => {
+      this.#leaving.delete(gone);
+      const { name: peer } = driver.settings;
+      if (!this.#peers.has(peer)) this.#emit({ kind: 'removed', peer });
+    });
   }
 
   #forgetListenOptions(gone: PeerSettings): void {

@@ -250,6 +250,26 @@ export function describeKubeApi(name: string, current: () => KubeApi): void {
       expect(items.map(({ metadata }) => metadata.name)).to.deep.equal(['192.0.2.2']);
     });
 
+    it('lists in pages of one moment, whatever happens in between', async () => {
+      const names = Array.from({ length: 5 }, (_, index) => `192.0.2.${index}`);
+      for (const each of names) await api.create(IP_CLAIMS, claim(each, 'p'));
+      const first = await api.list(IP_CLAIMS, { limit: 2 });
+      await api.delete(IP_CLAIMS, '192.0.2.4');
+      await api.create(IP_CLAIMS, claim('192.0.2.9', 'p'));
+      const found = first.items.map(({ metadata }) => metadata.name);
+      for (let page = first; page.continueToken !== undefined; ) {
+        page = await api.list(IP_CLAIMS, { limit: 2, continueToken: page.continueToken });
+        expect(page.resourceVersion).to.equal(first.resourceVersion);
+        expect(page.items.length).to.be.within(1, 2);
+        found.push(...page.items.map(({ metadata }) => metadata.name));
+      }
+      expect(found).to.deep.equal(names);
+      const whole = await api.list(IP_CLAIMS, { limit: 2, resourceVersion: '0' });
+      expect(whole.continueToken, 'from its memory a server hands out no pages').to.equal(
+        undefined,
+      );
+    });
+
     it('lists one namespace, or all of them', async () => {
       await api.create(leases, lease('one', 'a'));
       const { namespace: _, ...everywhere } = leases;

@@ -325,6 +325,18 @@ function transfers(world: () => TransportWorld): void {
     expect(both.dialled.bufferedBytes).to.equal(0);
   });
 
+  it('tells what the kernel has taken from what has arrived', async () => {
+    const both = await connect(world());
+    both.accepted.pauseReading();
+    await world().settle();
+    await fill(world(), both);
+    expect(both.dialled.isAcknowledged, 'nobody reads').to.equal(false);
+    both.accepted.resumeReading();
+    await world().until('all has arrived', () => {
+      return both.dialled.bufferedBytes === 0 && both.dialled.isAcknowledged;
+    });
+  });
+
   it('says drain only after write has said false', async () => {
     const { dialled, near, far } = await connect(world());
     expect(dialled.write(bytes('little'))).to.equal(true);

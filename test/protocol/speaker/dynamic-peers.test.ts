@@ -10,6 +10,7 @@ import type { DesiredRange, RangeSettings } from '../../../protocol/speaker/dyna
 import type { SpeakerEvent } from '../../../protocol/speaker/events.ts';
 import type { PeerSettings } from '../../../protocol/speaker/settings.ts';
 import { type Desired, Speaker } from '../../../protocol/speaker/speaker.ts';
+import { SessionFacts } from '../../../src/agent/session-facts.ts';
 import { Recorder } from '../../compliance/transport.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { SeededRandom } from '../../support/seeded-random.ts';
@@ -150,6 +151,34 @@ describe('neighbours by range', () => {
     lab.network.thaw(ipv4('192.0.2.11'), ROUTER);
     await lab.run(10_000);
     expect(router.peers).to.deep.equal({ 'nodes/192.0.2.11': 'established' });
+  });
+
+  it('are gone with a last word of that, after which nothing is told under their name (B6)', async () => {
+    const lab = new Lab();
+    const router = await lab.router({ ranges: [range()] });
+    const facts = new SessionFacts();
+    router.speaker.subscribe((event) => facts.take(event));
+    const known = 'nodes/192.0.2.11';
+    const node = lab.node('192.0.2.11', {}, '198.51.100.7/32');
+    await lab.run(100);
+    expect(router.of('removed')).to.deep.equal([]);
+    const text = 'who reads this';
+    await Promise.all([
+      node.speaker.stop({ kind: 'shutdown', text, deadlineMs: 10 }),
+      lab.run(100),
+    ]);
+    expect(router.of('notification-received').map((event) => event.text)).to.deep.equal([text]);
+    expect(router.events.at(-1)).to.deep.equal({ kind: 'removed', peer: known });
+    // nobody has asked for the status meanwhile
+    expect(facts.told([{ name: known, state: 'idle' }])[0]).to.not.have.property('lastError');
+    // one that comes back before its goodbye is over has the name again
+    lab.node('192.0.2.11');
+    await lab.run(100);
+    expect(router.peers).to.deep.equal({ [known]: 'established' });
+    expect(router.of('removed')).to.have.length(1);
+    router.speaker.apply({ peers: [], ranges: [] });
+    await lab.run(2000);
+    expect(router.of('removed')).to.have.length(2);
   });
 
   it('are refused outside the range, and where a neighbour of that address is listed', async () => {

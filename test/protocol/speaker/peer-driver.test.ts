@@ -52,6 +52,7 @@ function routes(...texts: string[]): Route[] {
 
 describe('the driver of a neighbour', () => {
   let clock: ManualClock;
+  let network: MemoryNetwork;
   let node: Speaker;
   let events: SpeakerEvent[];
   /** the connection that the node dialled, as the router has it */
@@ -76,7 +77,7 @@ describe('the driver of a neighbour', () => {
   beforeEach(async () => {
     onInterface = undefined;
     clock = new ManualClock();
-    const network = new MemoryNetwork({ clock, latencyMs: 1 });
+    network = new MemoryNetwork({ clock, latencyMs: 1 });
     const router = network.host(ROUTER);
     dial = () =>
       router.dial({ remote: { address: NODE, port: PORT }, connectTimeoutMs: 1000 }, QUIET);
@@ -115,6 +116,22 @@ describe('the driver of a neighbour', () => {
     expect(node.status()[0]?.lastError).to.contain('6/2');
   });
 
+  it('has told a neighbour what has arrived there, not what was written', async () => {
+    say(dialled, { kind: 'keepalive' });
+    await run(50);
+    expect(node.status()[0]?.isSynced).to.equal(true);
+    events = [];
+    network.freeze(NODE, ROUTER);
+    node.apply({ peers: [{ settings: SETTINGS, routes: [] }] });
+    await run(5000);
+    expect(told(), 'while nothing arrives').to.deep.equal([]);
+    expect(node.status()[0]).to.include({ isSynced: false, routesPending: 0 });
+    network.thaw(NODE, ROUTER);
+    await run(250);
+    expect(told()).to.deep.equal(['routes-synced tor']);
+    expect(node.status()[0]?.isSynced).to.equal(true);
+  });
+
   it('tells under a new name what it carries and what it cannot', async () => {
     const wished = routes('198.51.100.7/32', '2001:db8::7/128');
     node.apply({ peers: [{ settings: SETTINGS, routes: wished }] });
@@ -123,7 +140,7 @@ describe('the driver of a neighbour', () => {
     events = [];
     node.apply({ peers: [{ settings: { ...SETTINGS, name: 'spine' }, routes: wished }] });
     await run(50);
-    expect(told()).to.deep.equal(['routes-refused spine', 'routes-synced spine']);
+    expect(told()).to.deep.equal(['routes-refused spine', 'routes-synced spine', 'removed tor']);
     events = [];
     node.apply({ peers: [{ settings: { ...SETTINGS, name: 'spine' }, routes: wished }] });
     await run(50);
