@@ -4,6 +4,7 @@
  */
 
 import { Agent, type IncomingMessage, request } from 'node:http';
+import { nameLookups } from '../names/name-lookups.ts';
 import { describeSocketError } from './probe-failure.ts';
 
 export type HttpAnswer =
@@ -23,7 +24,8 @@ const KEEP_MS = 10_000;
 
 /** `close` lets go of the connections that are kept. */
 export function createAskHttp(): AskHttp & { close(): void } {
-  const agent = new Agent({ keepAlive: true, maxSockets: 4, timeout: KEEP_MS });
+  const { lookup } = nameLookups;
+  const agent = new Agent({ keepAlive: true, maxSockets: 4, timeout: KEEP_MS, lookup });
   const ask: AskHttp = (url, timeoutMs, answer) => {
     const ending = new AbortController();
     let isOver = false;

@@ -146,6 +146,7 @@ export class CheckRunner {
     check.startedAtMs = this.#options.clock.now();
     this.#options.probe(check.spec.target, {
       timeoutMs: check.spec.timeoutMs,
+      lane: check.spec.isNodeWide === true ? 'join' : 'claim',
       signal: asking.signal,
       answer: (answer) => {
         if (check.asking !== asking || asking.signal.aborted) return;

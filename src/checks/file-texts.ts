@@ -3,7 +3,8 @@
  * The looking happens on threads of its own (file-threads.ts), so a file system that hangs holds up nobody.
  */
 
-import type { FileAnswer, FileThreads } from './file-threads.ts';
+import type { FileAnswer, FileThreads, Lane } from './file-threads.ts';
+import { RecentMap } from './recent-map.ts';
 
 /** The file has not been read yet, or says no more than that. */
 export class FileTextError extends Error {
@@ -21,16 +22,18 @@ export const NOT_READ_YET = 'EAGAIN';
 export class FileTexts {
   readonly #threads: Pick<FileThreads, 'text'>;
   readonly #onChange: () => void;
-  readonly #known = new Map<string, FileAnswer>();
+  readonly #lane: Lane;
+  readonly #known = new RecentMap<FileAnswer>();
 
-  constructor(threads: Pick<FileThreads, 'text'>, onChange: () => void) {
+  constructor(threads: Pick<FileThreads, 'text'>, lane: Lane, onChange: () => void) {
     this.#threads = threads;
+    this.#lane = lane;
     this.#onChange = onChange;
   }
 
   /** What the file held when it was last read; it is read again after that. Throws what the file system said. */
   read(path: string): string {
-    void this.#threads.text(path).then((answer) => this.#learn(path, answer));
+    void this.#threads.text(path, this.#lane).then((answer) => this.#learn(path, answer));
     const known = this.#known.get(path);
     if (known === undefined) throw new FileTextError('it has not been read yet', NOT_READ_YET);
     if (known.kind === 'text') return known.text;

@@ -6,10 +6,12 @@
  * What is read was named by others: a pipe, a device or a directory is refused without waiting, and so is more than 1 MB. A path is never
  * asked twice at a time, and a file that has not changed (device, inode, size, times) is not read again.
  *
- * A thread is started with the first question; most agents have none.
+ * A thread is started with the first question; most agents have none. Each sort of asker (a lane) has a share of its own of the threads:
+ * paths that hang in one lane hold up nobody in another, so that no claim's files keep the join check or a password waiting.
  */
 
 import { Worker } from 'node:worker_threads';
+import { RecentMap } from './recent-map.ts';
 
 export type FileAnswer =
   | { readonly kind: 'there' }
@@ -23,10 +25,20 @@ type Reply =
   | { readonly kind: 'text'; readonly text: string; readonly mark: string }
   | { readonly kind: 'error'; readonly code?: string; readonly sentence: string };
 
+/** for whom a file is looked at */
+export type Lane = 'join' | 'password' | 'state' | 'claim';
+
+interface KnownText {
+  readonly text: string;
+  readonly mark: string;
+}
+
 interface Question {
-  readonly key: string;
+  readonly lane: Lane;
   readonly path: string;
-  readonly wants: 'presence' | 'text';
+  readonly wants: 'presence' | 'text' | 'folder';
+  /** what the file held when it was last read */
+  known?: KnownText;
   readonly settle: (reply: Reply) => void;
 }
 
@@ -37,8 +49,14 @@ interface Thread {
 }
 
 const MAX_FILE_BYTES = 1024 * 1024;
-/** hanging paths beyond so many hold up the others */
-export const MAX_THREADS = 8;
+/** hanging paths beyond so many hold up the others of their lane; in this order lanes get a thread that is free */
+const SHARES: Readonly<Record<Lane, number>> = {
+  join: 2,
+  password: 4,
+  state: 1,
+  claim: 8,
+};
+const LANES = ['join', 'password', 'state', 'claim'] as const;
 /** so long a thread may be busy before the next question gets another one */
 const PATIENCE_MS = 100;
 
@@ -69,10 +87,27 @@ function read({ path, mark, most }) {
     fs.closeSync(file);
   }
 }
+const quietly = (ask) => {
+  try {
+    return ask();
+  } catch {}
+};
+function touch(path) {
+  if (!quietly(() => fs.statSync(path))?.isFile()) return;
+  const file = quietly(() => fs.openSync(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  if (file === undefined) return;
+  quietly(() => fs.readSync(file, Buffer.alloc(1), 0, 1, 0));
+  quietly(() => fs.closeSync(file));
+}
+function folder({ path }) {
+  for (const name of fs.readdirSync(path)) touch(path + '/' + name);
+  return { kind: 'there' };
+}
 parentPort.on('message', (question) => {
   let reply;
   try {
     if (question.wants === 'text') reply = read(question);
+    else if (question.wants === 'folder') reply = folder(question);
     else reply = (fs.statSync(question.path), { kind: 'there' });
   } catch (error) {
     reply = { kind: 'error', code: error.code, sentence: String(error.code ?? error.message) };
@@ -84,69 +119,96 @@ parentPort.on('message', (question) => {
 export class FileThreads {
   readonly #threads = new Set<Thread>();
   readonly #underWay = new Map<string, Promise<FileAnswer>>();
-  readonly #texts = new Map<string, { readonly text: string; readonly mark: string }>();
-  #waiting: Question[] = [];
+  readonly #texts = new RecentMap<KnownText>();
+  readonly #waiting: Record<Lane, Question[]> = {
+    join: [],
+    password: [],
+    state: [],
+    claim: [],
+  };
   #timer: NodeJS.Timeout | undefined;
 
   /** Is there something at this path? */
-  presence(path: string): Promise<FileAnswer> {
-    return this.#ask(path, 'presence');
+  presence(path: string, lane: Lane): Promise<FileAnswer> {
+    return this.#ask({ path, lane, wants: 'presence' });
   }
 
   /** The text of a regular file of at most 1 MB. */
-  text(path: string): Promise<FileAnswer> {
-    return this.#ask(path, 'text');
+  text(path: string, lane: Lane): Promise<FileAnswer> {
+    return this.#ask({ path, lane, wants: 'text' });
+  }
+
+  /**
+   * Resolves when the file system behind a folder has answered, also for each file in it, which is opened and read. What it answers
+   * says no more than that: after it the caller reads the folder without being held up.
+   */
+  async folder(path: string, lane: Lane): Promise<void> {
+    await this.#ask({ path, lane, wants: 'folder' });
   }
 
   /** Ends the threads; what is out is never answered. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
-    this.#waiting = [];
+    for (const lane of LANES) this.#waiting[lane] = [];
     const threads = [...this.#threads];
     this.#threads.clear();
     await Promise.all(threads.map(({ worker }) => worker.terminate()));
   }
 
-  #ask(path: string, wants: Question['wants']): Promise<FileAnswer> {
-    const key = `${wants} ${path}`;
+  #ask(wish: Omit<Question, 'settle'>): Promise<FileAnswer> {
+    const { path, lane, wants } = wish;
+    const key = `${lane} ${wants} ${path}`;
     const earlier = this.#underWay.get(key);
     if (earlier !== undefined) return earlier;
-    const answer = new Promise<Reply>((settle) => {
-      this.#waiting.push({ key, path, wants, settle });
-      this.#dispatch();
-    }).then((reply) => {
+    const { promise, resolve } = Promise.withResolvers<Reply>();
+    const question: Question = { ...wish, settle: resolve };
+    const answer = promise.then((reply) => {
       this.#underWay.delete(key);
-      return this.#answerOf(path, reply);
+      return this.#answerOf(question, reply);
     });
     this.#underWay.set(key, answer);
+    this.#waiting[lane].push(question);
+    this.#dispatch();
     return answer;
   }
 
-  #answerOf(path: string, reply: Reply): FileAnswer {
+  #answerOf({ path, known }: Question, reply: Reply): FileAnswer {
     if (reply.kind === 'text') this.#texts.set(path, reply);
     else if (reply.kind === 'error') this.#texts.delete(path);
     if (reply.kind !== 'same') return reply;
-    return { kind: 'text', text: this.#texts.get(path)?.text ?? '' };
+    return { kind: 'text', text: known?.text ?? '' };
   }
 
   #dispatch(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    while (this.#waiting.length > 0) {
+    for (;;) {
+      const lane = this.#nextLane();
+      if (lane === undefined) return;
       const thread = this.#free();
       if (thread === undefined) return;
+      const question = this.#waiting[lane].shift();
+      if (question === undefined) return;
       if (thread instanceof Error) {
-        this.#waiting.shift()?.settle(noThread(`no thread can be started (${thread.message})`));
+        question.settle(noThread(`no thread can be started (${thread.message})`));
         continue;
       }
-      const question = this.#waiting.shift();
-      if (question === undefined) return;
       thread.question = question;
       thread.sinceMs = performance.now();
       const { path, wants } = question;
-      const mark = this.#texts.get(path)?.mark;
-      thread.worker.postMessage({ path, wants, mark, most: MAX_FILE_BYTES });
+      const known = wants === 'text' ? this.#texts.get(path) : undefined;
+      if (known !== undefined) question.known = known;
+      thread.worker.postMessage({ path, wants, mark: known?.mark, most: MAX_FILE_BYTES });
     }
+  }
+
+  /** that has a question, and a thread left of its share */
+  #nextLane(): Lane | undefined {
+    const busy = [...this.#threads].map(({ question }) => question?.lane);
+    return LANES.find((lane) => {
+      const isFull = () => busy.filter((each) => each === lane).length >= SHARES[lane];
+      return this.#waiting[lane].length > 0 && !isFull();
+    });
   }
 
   /** undefined: there is none now, and it will be looked at again; an Error: there is none at all, and none can be had */
@@ -154,7 +216,6 @@ export class FileThreads {
     const threads = [...this.#threads];
     const idle = threads.find(({ question }) => question === undefined);
     if (idle !== undefined) return idle;
-    if (threads.length >= MAX_THREADS) return undefined;
     const nowMs = performance.now();
     const quickMs = threads.map(({ sinceMs }) => sinceMs + PATIENCE_MS - nowMs);
     const waitMs = Math.max(0, ...quickMs);
@@ -183,8 +244,6 @@ export class FileThreads {
     });
     const thread: Thread = { worker, question: undefined, sinceMs: 0 };
     this.#threads.add(thread);
-    // whoever waits for an answer has a timer of its own; a file system that hangs keeps no process alive
-    worker.unref();
     worker.on('message', (reply: Reply) => this.#answered(thread, reply));
     worker.on('error', (error) => {
       this.#ended(thread, noThread(`its thread failed (${String(error)})`));
@@ -192,6 +251,8 @@ export class FileThreads {
     worker.on('exit', () => {
       this.#ended(thread, noThread('its thread ended'));
     });
+    // a file system that hangs keeps no process alive: each question has a timer of its own; after the listeners, since a listener of messages takes this back
+    worker.unref();
     return thread;
   }
 

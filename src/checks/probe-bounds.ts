@@ -4,10 +4,13 @@
  */
 
 import type { CheckTarget } from '../model/check-spec.ts';
+import type { Lane } from './file-threads.ts';
 import type { Answer } from './verdict.ts';
 
 export interface Ask {
   readonly timeoutMs: number;
+  /** whose threads look at files; those of claims where it is absent */
+  readonly lane?: Lane;
   /** aborted: nobody waits for the answer any more */
   readonly signal: AbortSignal;
   readonly answer: (answer: Answer) => void;

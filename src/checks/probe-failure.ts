@@ -2,6 +2,10 @@
 
 import { errorCode } from '../error-code.ts';
 
+/** of a target that was asked by name, while the look-up is out; then, and for an address, until there is a connection */
+export const NO_ADDRESS = 'cannot be asked: DNS did not answer';
+export const NO_CONNECTION = 'did not accept a connection';
+
 const WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'refused the connection',
   ECONNRESET: 'reset the connection',

@@ -7,7 +7,7 @@ import { describeFileError } from './probe-failure.ts';
 export function probeFile(target: TargetOf<'file'>, ask: Ask): void {
   const { path } = target;
   runBounded(ask, (finish) => {
-    void fileThreads.presence(path).then((answer) => {
+    void fileThreads.presence(path, ask.lane ?? 'claim').then((answer) => {
       if (answer.kind !== 'error') finish(pass(`${path} exists`));
       else finish(fail(`${path} cannot be seen: ${describeFileError(answer)}`));
     });

@@ -6,10 +6,11 @@
  * closed on every way out.
  */
 
-import { type IncomingMessage, request } from 'node:http';
-import { connect, type Socket } from 'node:net';
-import { errorCode } from '../error-code.ts';
-import { fileThreads } from './file-threads.ts';
+import { connect, isIP, type Socket } from 'node:net';
+import { nameLookups } from '../names/name-lookups.ts';
+import { fileThreads, type Lane } from './file-threads.ts';
+import { HttpAnswer } from './http-answer.ts';
+import { PacedSocket } from './paced-socket.ts';
 import {
   type Ask,
   type Attempt,
@@ -19,12 +20,16 @@ import {
   runBounded,
   type TargetOf,
 } from './probe-bounds.ts';
-import { describeFileError, describeSocketError } from './probe-failure.ts';
+import {
+  describeFileError,
+  describeSocketError,
+  NO_ADDRESS,
+  NO_CONNECTION,
+} from './probe-failure.ts';
 import { distrust, hostOf, openTls, readTrust, type Trust } from './probe-tls.ts';
 import type { Answer } from './verdict.ts';
 
-const MAX_BODY = 64 * 1024;
-const KEEP_BODY = 8 * 1024;
+const HEADERS = ['User-Agent: herald', 'Accept: */*', 'Connection: close'];
 const NOT_TRUSTED =
   'shows a certificate that is not trusted here: is it the one of pinSHA256, and not expired?';
 
@@ -35,7 +40,7 @@ export function probeHttp(target: TargetOf<'http'>, ask: Ask): void {
       finish(fail(`${target.url} cannot be asked: it is not a URL`));
       return { release: () => {}, late: () => target.url };
     }
-    const attempt = new HttpAttempt(target, url, finish);
+    const attempt = new HttpAttempt(target, url, ask.lane ?? 'claim', finish);
     attempt.start();
     return attempt;
   });
@@ -44,16 +49,18 @@ export function probeHttp(target: TargetOf<'http'>, ask: Ask): void {
 class HttpAttempt implements Attempt {
   readonly #target: TargetOf<'http'>;
   readonly #url: URL;
+  readonly #lane: Lane;
   readonly #finish: (answer: Answer) => void;
-  #socket: Socket | undefined;
+  readonly #sockets: Socket[] = [];
   #isReleased = false;
-  #isAnswering = false;
+  readonly #answer = new HttpAnswer();
   /** what has not happened yet */
   #awaited = 'was not asked';
 
-  constructor(target: TargetOf<'http'>, url: URL, finish: (answer: Answer) => void) {
+  constructor(target: TargetOf<'http'>, url: URL, lane: Lane, finish: (answer: Answer) => void) {
     this.#target = target;
     this.#url = url;
+    this.#lane = lane;
     this.#finish = finish;
   }
 
@@ -66,7 +73,7 @@ class HttpAttempt implements Attempt {
 
   release(): void {
     this.#isReleased = true;
-    this.#socket?.destroy();
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   late(): string {
@@ -79,7 +86,7 @@ class HttpAttempt implements Attempt {
 
   #readAuthority(caFile: string): void {
     this.#awaited = `was not asked: the CA file ${caFile} could not be read`;
-    void fileThreads.text(caFile).then((answer) => {
+    void fileThreads.text(caFile, this.#lane).then((answer) => {
       if (this.#isReleased) return;
       if (answer.kind !== 'text') {
         const reason = answer.kind === 'error' ? describeFileError(answer) : 'it was not read';
@@ -92,19 +99,27 @@ class HttpAttempt implements Attempt {
   }
 
   #openPlain(): void {
-    const socket = connect({ host: hostOf(this.#url), port: Number(this.#url.port || 80) });
+    const socket = this.#connect(80);
     this.#own(socket);
     socket.once('connect', () => this.#ask(socket));
   }
 
   #openTls(trust?: Trust): void {
     if (this.#isReleased) return;
-    const socket = openTls(this.#target, this.#url, trust);
-    this.#own(socket);
-    socket.once('connect', () => {
+    const plain = this.#connect(443);
+    plain.on('error', (error) => this.#lost(describeSocketError(error)));
+    plain.once('connect', () => {
+      if (this.#isReleased) return;
       this.#awaited = 'accepted the connection but did not finish the TLS handshake';
+      this.#shakeHands(new PacedSocket(plain), trust);
     });
+  }
+
+  #shakeHands(paced: PacedSocket, trust: Trust | undefined): void {
+    const socket = openTls(this.#target, { url: this.#url, socket: paced }, trust);
+    this.#own(socket);
     socket.once('secureConnect', () => {
+      paced.handshakeIsOver();
       const reason = distrust(socket, this.#target, trust);
       if (reason === undefined) this.#ask(socket);
       else if (this.#target.isDiscreet === true) this.#fail(NOT_TRUSTED);
@@ -112,56 +127,61 @@ class HttpAttempt implements Attempt {
     });
   }
 
+  #connect(usualPort: number): Socket {
+    const isAddress = isIP(hostOf(this.#url)) !== 0;
+    this.#awaited = isAddress ? NO_CONNECTION : NO_ADDRESS;
+    const socket = connect({
+      host: hostOf(this.#url),
+      port: Number(this.#url.port || usualPort),
+      lookup: nameLookups.lookup,
+    });
+    socket.once('lookup', () => {
+      this.#awaited = NO_CONNECTION;
+    });
+    this.#sockets.push(socket);
+    return socket;
+  }
+
   #own(socket: Socket): void {
-    this.#socket = socket;
-    this.#awaited = 'did not accept a connection';
+    this.#sockets.push(socket);
     socket.on('error', (error) => this.#lost(describeSocketError(error)));
     socket.on('close', () => this.#lost('closed the connection before it had answered'));
   }
 
   #lost(predicate: string): void {
-    // once the body comes, its own end or error is what counts
-    if (!this.#isAnswering) this.#fail(predicate);
+    const { status } = this.#answer;
+    this.#fail(status === undefined ? predicate : `answered ${status} but broke off in its body`);
   }
 
   #ask(socket: Socket): void {
     this.#awaited = 'accepted the connection but did not answer';
     const { host, pathname, search } = this.#url;
-    const asked = request({
-      createConnection: () => socket,
-      path: pathname + search,
-      headers: { host, 'user-agent': 'herald', accept: '*/*', connection: 'close' },
+    socket.on('data', (bytes: Buffer) => this.#read(bytes));
+    socket.on('end', () => {
+      if (this.#answer.end()) this.#conclude();
     });
-    asked.on('error', (error) => {
-      // all others are the socket's, and it tells them better: a hang-up is called a reset here
-      if (errorCode(error)?.startsWith('HPE_')) this.#lost(describeSocketError(error));
-    });
-    asked.on('response', (response) => this.#read(response));
-    asked.end();
+    const lines = [`GET ${pathname}${search} HTTP/1.1`, `Host: ${host}`, ...HEADERS];
+    socket.write(`${lines.join('\r\n')}\r\n\r\n`);
   }
 
-  #read(response: IncomingMessage): void {
-    const { statusCode = 0 } = response;
-    const said = `answered ${statusCode}`;
-    this.#isAnswering = true;
-    this.#awaited = `${said} but its body did not end`;
-    let text = '';
-    let size = 0;
-    const conclude = () => {
-      if (statusCode >= 200 && statusCode < 400) {
-        return this.#finish(pass(`${this.#target.url} ${said}`));
-      }
-      const detail = this.#target.isDiscreet === true ? '' : tellingLine(text);
-      this.#fail(detail === '' ? said : `${said}: ${detail}`);
-    };
-    response.setEncoding('utf8');
-    response.on('data', (chunk: string) => {
-      if (text.length < KEEP_BODY) text += chunk.slice(0, KEEP_BODY);
-      size += chunk.length;
-      if (size >= MAX_BODY) conclude();
-    });
-    response.on('end', conclude);
-    response.on('error', () => this.#fail(`${said} but broke off in its body`));
+  #read(bytes: Buffer): void {
+    const answer = this.#answer;
+    answer.push(bytes);
+    const { status } = answer;
+    if (answer.isForeign) this.#fail('did not answer with HTTP');
+    else if (answer.isOver) this.#conclude();
+    else if (status !== undefined) this.#awaited = `answered ${status} but its body did not end`;
+  }
+
+  #conclude(): void {
+    const { status = 0, body } = this.#answer;
+    const said = `answered ${status}`;
+    if (status >= 200 && status < 400) {
+      this.#finish(pass(`${this.#target.url} ${said}`));
+      return;
+    }
+    const detail = this.#target.isDiscreet === true ? '' : tellingLine(body);
+    this.#fail(detail === '' ? said : `${said}: ${detail}`);
   }
 }
 

@@ -6,10 +6,18 @@
  * Node is told not to judge by itself, so that the sentence can say what was expected and what came; nothing is sent before we have.
  */
 
-import { X509Certificate } from 'node:crypto';
+import { constants, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
+import {
+  connect,
+  createSecureContext,
+  DEFAULT_CIPHERS,
+  type SecureContext,
+  type TLSSocket,
+} from 'node:tls';
+import type { PacedSocket } from './paced-socket.ts';
 import type { TargetOf } from './probe-bounds.ts';
+import { RecentMap } from './recent-map.ts';
 
 /** absent: what Node trusts, or nothing where a pin decides alone */
 export interface Trust {
@@ -18,8 +26,17 @@ export interface Trust {
   readonly authority: string;
 }
 
+/**
+ * The server chooses what a handshake costs us, and we pay before we can judge it. With DHE it names any group of up to 10,000 bits: a second
+ * of the main thread, for a signature of its own. All others cost milliseconds. Nor may it begin another handshake later on.
+ */
+const CHEAP = {
+  ciphers: `${DEFAULT_CIPHERS}:!kDHE`,
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+};
+
 /** by CA file: what it held last, since a bundle of authorities costs more to understand than all else of a check */
-const known = new Map<string, { readonly text: string; readonly trust: Trust | undefined }>();
+const known = new RecentMap<{ readonly text: string; readonly trust: Trust | undefined }>();
 
 /** undefined when it holds no certificate that can be read */
 export function readTrust(caFile: string, text: string): Trust | undefined {
@@ -33,17 +50,22 @@ export function readTrust(caFile: string, text: string): Trust | undefined {
 function parseTrust(ca: string): Trust | undefined {
   try {
     const authority = oneLine(new X509Certificate(ca).subject);
-    return { context: createSecureContext({ ca }), authority };
+    return { context: createSecureContext({ ca, ...CHEAP }), authority };
   } catch {
     return undefined; // there is no other way to ask
   }
 }
 
-export function openTls(target: TargetOf<'http'>, url: URL, trust?: Trust): TLSSocket {
+/** `socket` is connected */
+export function openTls(
+  target: TargetOf<'http'>,
+  { url, socket }: { readonly url: URL; readonly socket: PacedSocket },
+  trust?: Trust,
+): TLSSocket {
   const host = hostOf(url);
   return connect({
+    socket,
     host,
-    port: Number(url.port || 443),
     // a name of a server is never an address (RFC 6066); the certificate is still held against the address
     servername: isIP(host) === 0 ? host : '',
     ALPNProtocols: ['http/1.1'],
@@ -55,7 +77,7 @@ export function openTls(target: TargetOf<'http'>, url: URL, trust?: Trust): TLSS
 /** without an authority a pin decides alone, and then Node need not read its own list */
 function trustOptions({ pin }: TargetOf<'http'>, trust: Trust | undefined) {
   if (trust !== undefined) return { secureContext: trust.context };
-  return pin === undefined ? {} : { ca: [] };
+  return pin === undefined ? CHEAP : { ca: [], ...CHEAP };
 }
 
 export function hostOf(url: URL): string {

@@ -9,6 +9,7 @@ import { ADVERTISED } from '../controller/advertised.ts';
 import type { CachedDocument } from '../controller/cached-document.ts';
 import { EXHAUSTED_CONDITION } from '../controller/pool-conditions.ts';
 import { formatClaimName } from '../model/claim-name.ts';
+import { claimPhase } from '../model/claim-phase.ts';
 import { outlivesPool } from '../model/former-pools.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpPool } from '../model/ip-pool.ts';
@@ -184,10 +185,13 @@ function claimAnswer(
 ): ClaimAnswer {
   const { meta } = document;
   const placed = meta.conditions.find(({ type }) => type === 'Placed');
+  const phase = claimPhase(meta.status['phase'], meta.labels);
+  // an anycast claim that nothing has stood in the way of has no status, and is placed since it was made
+  const madeAt = phase === 'Placed' ? new Date(meta.createdMs).toISOString() : undefined;
   const shared = {
     claim: meta.name,
-    phase: String(meta.status['phase'] ?? 'Pending'),
-    ...optional('since', placed?.lastTransitionTime),
+    phase,
+    ...optional('since', placed?.lastTransitionTime ?? madeAt),
     ...optional('released', meta.annotations[RELEASED_BY_ANNOTATION]),
   };
   const told = { reason: placed?.reason ?? '', message: placed?.message ?? '' };

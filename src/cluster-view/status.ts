@@ -6,6 +6,7 @@
 import { ALLOCATED_CONDITION } from '../allocator/decision.ts';
 import { cachedDocument } from '../controller/cached-document.ts';
 import { CLAIM_PHASES, type ClaimPhase } from '../controller/facts.ts';
+import { claimPhase } from '../model/claim-phase.ts';
 import type { IpNodeSession, IpNodeStatus } from '../model/ip-node.ts';
 import { RELEASED_BY_ANNOTATION } from '../model/names.ts';
 import { optional } from '../model/optional.ts';
@@ -149,7 +150,8 @@ function phases(claims: readonly KubeObject[]): Readonly<Record<ClaimPhase, numb
 function phaseOf(claim: KubeObject): ClaimPhase {
   if (claim.metadata.annotations?.[RELEASED_BY_ANNOTATION] !== undefined) return 'released';
   if (part(claim, 'spec')['withdrawn'] !== undefined) return 'withdrawn';
-  const phase = text(part(claim, 'status'), 'phase')?.toLowerCase();
+  const { labels = {} } = claim.metadata;
+  const phase = claimPhase(text(part(claim, 'status'), 'phase'), labels).toLowerCase();
   return CLAIM_PHASES.find((known) => known === phase) ?? 'pending';
 }
 

@@ -89,7 +89,7 @@ export const SETTINGS = {
     'A.B.C.D',
     '',
     optional(routerId),
-    "BGP identifier; default: this machine's first IPv4 address (none that Herald has put there; a /32 on lo only where there is no other), else one made of its name; kept over restarts",
+    "BGP identifier; default: the IPv4 address of this machine's default route, else its first one (none that Herald has put there, none of a bridge of guests alone; a /32 on lo only where there is no other), waited for up to 3 s, else one made of its name; kept over restarts, but for the last",
   ),
   listenAddress: row(
     'listen-address',

@@ -28,5 +28,6 @@ export function joinCheckOf(settings: SettingTexts): JoinCheck {
     successes: Number(settings.joinSuccesses),
     failures: Number(settings.joinFailures),
     settleMs: Number(settings.joinSettle) * 1000,
+    isNodeWide: true,
   };
 }

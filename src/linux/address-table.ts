@@ -63,7 +63,7 @@ export interface AddressTable {
   remove(address: Address, interfaceName: string): Outcome;
   /**
    * Tells when an address or an interface may have changed, ours or not, by whomever: later, never within a call, and once for
-   * changes that come together. The result ends it.
+   * changes that come together. Where the kernel cannot be heard yet, that is tried again, and told when it can. The result ends it.
    */
   subscribe(onChange: () => void): () => void;
   close(): void;

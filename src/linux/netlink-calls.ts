@@ -74,14 +74,16 @@ function load(): Calls {
       `binding addresses and installing routes need Linux; this is ${process.platform}`,
     );
   }
-  let koffi: typeof import('koffi');
   try {
-    koffi = createRequire(import.meta.url)('koffi');
+    return callsOf(createRequire(import.meta.url)('koffi'));
   } catch (cause) {
     const message =
       'binding addresses and installing routes need the package koffi, which cannot be loaded';
     throw new NetlinkError('ENOTSUP', message, { cause });
   }
+}
+
+function callsOf(koffi: typeof import('koffi')): Calls {
   // null is the program itself, where the C library already is
   const library = koffi.load(null);
   const send = library.func('int64_t send(int, const uint8_t *, size_t, int)');

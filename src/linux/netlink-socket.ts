@@ -30,9 +30,11 @@ import {
 } from './netlink-message.ts';
 
 const ANSWER_WITHIN_SECONDS = 2;
-/** A list is whole when nothing changed while it was read: with thousands of changes per second that takes many attempts. */
-const MIN_ATTEMPTS = 10;
-const PERSIST_MS = 500;
+/**
+ * A list is whole when nothing changed while it was read: with thousands of changes per second that takes many attempts. All lists of one
+ * turn of the event loop have so long together, since the sessions wait meanwhile; who asks goes by what was there before, and asks again.
+ */
+const PERSIST_MS = 50;
 /** the kernel fills at most 32 KiB per datagram of a list */
 const BUFFER_OCTETS = 65_536;
 
@@ -47,15 +49,35 @@ type Answer =
   | { readonly kind: 'done'; readonly messages: readonly NetlinkMessage[] }
   | { readonly kind: 'retry'; readonly code: string };
 
+/** Of this turn of the event loop; it begins with the first answer that was not whole. */
+class TurnPatience {
+  #endMs: number | undefined;
+
+  isOver(persistMs: number): boolean {
+    const nowMs = performance.now();
+    if (this.#endMs === undefined) {
+      this.#endMs = nowMs + persistMs;
+      setImmediate(() => {
+        this.#endMs = undefined;
+      }).unref();
+    }
+    return nowMs >= this.#endMs;
+  }
+}
+
+const patience = new TurnPatience();
+
 export class NetlinkSocket {
   readonly #strict: boolean;
+  readonly #persistMs: number;
   readonly #buffer = new Uint8Array(BUFFER_OCTETS);
   #fd: number | undefined;
   #sequence = 0;
 
   /** `strict` lets the kernel filter lists by what the request says (Linux 4.20; older ones send everything) */
-  constructor(options: { strict?: boolean } = {}) {
+  constructor(options: { strict?: boolean; persistMs?: number | undefined } = {}) {
     this.#strict = options.strict ?? false;
+    this.#persistMs = options.persistMs ?? PERSIST_MS;
   }
 
   /** Throws a NetlinkError with the kernel's reason. */
@@ -76,11 +98,10 @@ export class NetlinkSocket {
   }
 
   #persist(request: NetlinkRequest, most = Infinity): readonly NetlinkMessage[] {
-    const started = performance.now();
     for (let attempt = 1; ; attempt += 1) {
       const answer = this.#ask(request, most);
       if (answer.kind === 'done') return answer.messages;
-      if (attempt >= MIN_ATTEMPTS && performance.now() - started > PERSIST_MS) {
+      if (patience.isOver(this.#persistMs)) {
         const message = `the kernel gave no whole answer in ${attempt} attempts`;
         throw new NetlinkError(answer.code, message);
       }
@@ -107,9 +128,12 @@ export class NetlinkSocket {
 
   #answer(fd: number, sequence: number, most: number): Answer {
     const messages: NetlinkMessage[] = [];
-    let interrupted = false;
     for (const message of this.#messages(fd, sequence)) {
-      interrupted ||= (message.flags & MessageFlag.dumpInterrupted) !== 0;
+      if ((message.flags & MessageFlag.dumpInterrupted) !== 0) {
+        // what is left of it is of no use
+        this.close();
+        return { kind: 'retry', code: 'EINTR' };
+      }
       const result = decodeResult(message);
       if (result === undefined) messages.push(message);
       else if (result.errno !== 0) throw refusal(result);
@@ -119,7 +143,7 @@ export class NetlinkSocket {
       this.close();
       return { kind: 'done', messages };
     }
-    return interrupted ? { kind: 'retry', code: 'EINTR' } : { kind: 'done', messages };
+    return { kind: 'done', messages };
   }
 
   /** Without end: the reader knows the last one. A late answer to somebody before is passed over. */

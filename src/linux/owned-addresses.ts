@@ -16,11 +16,15 @@ import { type Address, formatAddress } from 'bgp-ts';
 import { errorCode } from '../error-code.ts';
 import { makeFolder } from './make-folder.ts';
 import { NetlinkError } from './netlink-calls.ts';
+import { readRegularFile } from './read-regular-file.ts';
 
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 
 const lineOf = (address: Address, interfaceName: string) =>
   `${formatAddress(address)} ${interfaceName}`;
+
+/** a line per address that was ever bound in this boot */
+const MAX_BYTES = 64 * 1024 * 1024;
 
 export class OwnedAddresses {
   readonly #file: string;
@@ -107,7 +111,7 @@ type ReadText =
 
 function readIfThere(file: string): ReadText {
   try {
-    return { ok: true, text: readFileSync(file, 'utf8') };
+    return { ok: true, text: readRegularFile(file, MAX_BYTES) };
   } catch (error) {
     const code = codeOf(error);
     return code === 'ENOENT' ? { ok: true, text: '' } : { ok: false, code };

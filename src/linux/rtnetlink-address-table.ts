@@ -38,6 +38,8 @@ export interface RtnetlinkAddressTableOptions {
   readonly ownedFile?: string;
   /** Whether addresses can carry a protocol; asked of the kernel's version unless said. */
   readonly hasProtocol?: boolean;
+  /** how long a list is asked for again that changed while it was read; see netlink-socket.ts */
+  readonly persistMs?: number;
 }
 
 /** One moment: addresses by key, interfaces by name. */
@@ -55,13 +57,14 @@ const IPV6_FLAGS = AddressFlag.noDuplicateDetection | AddressFlag.deprecated;
 const GROUPS = MonitorGroup.links | MonitorGroup.ipv4Addresses | MonitorGroup.ipv6Addresses;
 
 export class RtnetlinkAddressTable implements AddressTable {
-  readonly #netlink = new NetlinkSocket();
+  readonly #netlink: NetlinkSocket;
   readonly #monitors = new Set<NetlinkMonitor>();
   readonly #hasProtocol: boolean;
   readonly #owned: OwnedAddresses | undefined;
   #snapshot: Snapshot | undefined;
 
   constructor(options: RtnetlinkAddressTableOptions = {}) {
+    this.#netlink = new NetlinkSocket({ persistMs: options.persistMs });
     this.#hasProtocol = options.hasProtocol ?? kernelHasAddressProtocol(release());
     const file = this.#hasProtocol ? undefined : options.ownedFile;
     this.#owned = file === undefined ? undefined : new OwnedAddresses(file);

@@ -39,7 +39,9 @@ export type LogEvent =
   | 'kube.retry'
   | 'kube.server'
   | 'pool.retry'
+  | 'process.turn'
   | 'service.retry'
+  | 'state.foreign'
   | 'state.save';
 
 /** Never a secret among them; pino-log.ts also redacts what looks like one. */

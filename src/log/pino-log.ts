@@ -1,6 +1,6 @@
 /**
  * The real log: pino, one JSON object per line. Lines leave with the call: what was said before a crash is what one wants to read.
- * Where nobody takes them (a pipe whose reader stands still) they are dropped beyond a bound, and that is said when it goes on.
+ * Where nobody takes them (a pipe whose reader stands still, a terminal that nobody reads) they are dropped beyond a bound, and that is said when it goes on.
  */
 
 import pino from 'pino';
@@ -20,14 +20,18 @@ const MAX_WAITING = 1 << 20;
 
 function bounded(destination: NodeJS.WritableStream): pino.DestinationStream {
   let dropped = 0;
+  const tell = () => {
+    if (dropped > 0) destination.write(droppedLine(dropped));
+    dropped = 0;
+  };
   return {
     write: (line) => {
       if (waiting(destination) > MAX_WAITING) {
+        if (dropped === 0) destination.once('drain', tell);
         dropped += 1;
         return;
       }
-      if (dropped > 0) destination.write(droppedLine(dropped));
-      dropped = 0;
+      tell();
       destination.write(line);
     },
   };

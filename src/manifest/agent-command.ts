@@ -59,6 +59,17 @@ export function bindsIpv4({ claims }: Documents): boolean {
   return claims.some(({ object }) => object.bind !== undefined && object.address.family === 'ipv4');
 }
 
+/** Checks by command, which a person may have written to look at other processes. */
+export function runsCommands({ claims }: Documents, { flags }: AgentSettings): boolean {
+  const isJoinCheck = flags.some(
+    ([flag, value]) => flag === 'join-check' && value.startsWith('exec:'),
+  );
+  const isClaim = claims.some(({ object }) =>
+    object.checks.some(({ target }) => target.kind === 'exec'),
+  );
+  return isJoinCheck || isClaim;
+}
+
 /** Password files that the documents name, each once. */
 export function passwordFiles({ peers }: Documents): string[] {
   const paths = peers.flatMap(({ object: { password } }) =>

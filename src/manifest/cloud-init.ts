@@ -14,6 +14,10 @@ export interface NodeFile {
   readonly content: string;
   /** like 0600 */
   readonly mode: string;
+  /** absent: root:root */
+  readonly owner?: string;
+  /** written in the last stage, after packages and users are there */
+  readonly isDeferred?: boolean;
 }
 
 export interface CloudInitOptions {
@@ -61,15 +65,22 @@ export function renderCloudInit(
   }
 write_files:
 ${files.map(renderFile).join('')}runcmd:
-${commands.map((command) => `  - [${command.map((word) => JSON.stringify(word)).join(', ')}]\n`).join('')}`;
+${renderCommands(commands)}`;
 }
 
-function renderFile({ path, content, mode }: NodeFile): string {
+/** Lines of `runcmd`. */
+export function renderCommands(commands: readonly (readonly string[])[]): string {
+  const words = (command: readonly string[]) => command.map((word) => JSON.stringify(word));
+  return commands.map((command) => `  - [${words(command).join(', ')}]\n`).join('');
+}
+
+/** An entry of `write_files`. */
+export function renderFile({ path, content, mode, owner, isDeferred }: NodeFile): string {
   const { encoding, text } = block(content, 6);
   return `  - path: ${JSON.stringify(path)}
-    owner: root:root
+    owner: ${owner ?? 'root:root'}
     permissions: '${mode}'
-${encoding === undefined ? '' : `    encoding: ${encoding}\n`}    content: ${text}`;
+${isDeferred === true ? '    defer: true\n' : ''}${encoding === undefined ? '' : `    encoding: ${encoding}\n`}    content: ${text}`;
 }
 
 const ARP_SETTINGS = `# Herald puts addresses on an interface of this machine that others reach through a router, never by ARP: answer only

@@ -10,6 +10,7 @@ import {
   agentArguments,
   needsBindService,
   passwordFiles,
+  runsCommands,
   stopSeconds,
 } from './agent-command.ts';
 
@@ -33,6 +34,7 @@ export function renderUnit(
     : 'CAP_NET_ADMIN';
   const paths = [options.exec, settings.documentsFolder, ...passwordFiles(documents)];
   if (settings.joinCa !== undefined) paths.push(settings.joinCa);
+  const processes = runsCommands(documents, settings) ? SEES_PROCESSES : HIDES_PROCESSES;
   return `# Written by: herald manifest systemd. For /etc/systemd/system/herald.service, then:
 #   systemctl daemon-reload && systemctl enable --now herald
 [Unit]
@@ -64,7 +66,7 @@ ProtectSystem=strict
 ProtectHome=${paths.some((path) => /^\/(home|root|run\/user)(\/|$)/.test(path)) ? 'read-only' : 'yes'}
 PrivateTmp=${paths.some((path) => /^\/(var\/)?tmp(\/|$)/.test(path)) ? 'no' : 'yes'}
 PrivateDevices=yes
-ProtectProc=invisible
+${processes}
 ProtectClock=yes
 ProtectControlGroups=yes
 ProtectHostname=yes
@@ -85,6 +87,13 @@ SystemCallErrorNumber=EPERM
 WantedBy=multi-user.target
 `;
 }
+
+/** The kernel shows every process to members of group 0, whatever ProtectProc says: the agent must not be one (0035). */
+const HIDES_PROCESSES = `# other processes are hidden; the group, since members of root's group would see them all the same
+ProtectProc=invisible
+Group=65534`;
+const SEES_PROCESSES =
+  '# other processes are visible: there is a check by command, and pidof or pgrep look for them';
 
 function fetchLines(fetch: readonly string[] | undefined): string {
   if (fetch === undefined) return '';

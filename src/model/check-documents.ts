@@ -3,7 +3,7 @@
  * two that are new the older one, then the first by name, so that every node comes to the same answer from the same documents.
  */
 
-import { rangesOverlap } from './address-range.ts';
+import { AcceptedRanges } from './accepted-ranges.ts';
 import { type BgpPeer, peerSessionKey } from './bgp-peer.ts';
 import type { IpPool } from './ip-pool.ts';
 import type { LabelSelector } from './labels.ts';
@@ -13,6 +13,8 @@ export interface Candidate<T> {
   readonly createdMs: number;
   /** in force in exactly this form already */
   readonly isStanding: boolean;
+  /** the controller has refused exactly this form: whatever it was refused for comes first */
+  readonly isRefused?: boolean;
 }
 
 /** An object that cannot be beside another one, and why. */
@@ -22,24 +24,22 @@ export interface Conflict<T> {
 }
 
 export function checkPools(candidates: readonly Candidate<IpPool>[]): Conflict<IpPool>[] {
-  const accepted: IpPool[] = [];
+  const accepted = new AcceptedRanges();
   const conflicts: Conflict<IpPool>[] = [];
   for (const { object } of inOrder(candidates)) {
     const sentence = overlap(object, accepted);
-    if (sentence === undefined) accepted.push(object);
+    if (sentence === undefined) accepted.add(object);
     else conflicts.push({ object, sentence });
   }
   return conflicts;
 }
 
-function overlap(pool: IpPool, others: readonly IpPool[]): string | undefined {
-  for (const other of others) {
-    for (const range of pool.ranges) {
-      const theirs = other.ranges.find((each) => rangesOverlap(each, range));
-      if (theirs === undefined) continue;
-      const what = `'${range.text}' overlaps '${theirs.text}' of IPPool/${other.name}`;
-      return `${what}; an address may be in one pool only, so change one of the two`;
-    }
+function overlap(pool: IpPool, accepted: AcceptedRanges): string | undefined {
+  for (const range of pool.ranges) {
+    const other = accepted.overlapping(range);
+    if (other === undefined) continue;
+    const what = `'${range.text}' overlaps '${other.range.text}' of IPPool/${other.pool.name}`;
+    return `${what}; an address may be in one pool only, so change one of the two`;
   }
   return undefined;
 }
@@ -81,6 +81,7 @@ function inOrder<T extends { readonly name: string }>(
 ): Candidate<T>[] {
   return candidates.toSorted(
     (a, b) =>
+      Number(a.isRefused === true) - Number(b.isRefused === true) ||
       Number(b.isStanding) - Number(a.isStanding) ||
       a.createdMs - b.createdMs ||
       (a.object.name < b.object.name ? -1 : 1),

@@ -10,6 +10,8 @@ export interface CheckSpec {
   readonly failures: number;
   /** how long the successes must have lasted before it opens; counts from the first of them */
   readonly settleMs: number;
+  /** all of the machine waits for it: no claim's files or names may hold it up */
+  readonly isNodeWide?: true;
 }
 
 export type CheckTarget =

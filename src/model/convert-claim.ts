@@ -41,10 +41,14 @@ function claimOf(document: Fields, source: DocumentSource): IpClaim {
   };
 }
 
-/** what is no number was written by somebody else */
+/** MED has room for no more (route-attributes.ts) */
+export const HIGHEST_EPOCH = 1_333_333_333;
+
+/** what is no number, or a higher one, was written by somebody else */
 export function epochOf(annotations: Labels): number | undefined {
   const text = annotations[EPOCH_ANNOTATION] ?? '';
-  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+  const epoch = /^\d{1,15}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
+  return epoch <= HIGHEST_EPOCH ? epoch : undefined;
 }
 
 function addressOf(metadata: Fields): Address {
@@ -66,7 +70,7 @@ function addressOf(metadata: Fields): Address {
   return address;
 }
 
-function serviceOf(service: Fields): ClaimService {
+export function serviceOf(service: Fields): ClaimService {
   return {
     namespace: service.text('namespace'),
     name: service.text('name'),
@@ -111,7 +115,11 @@ function targetOf(check: Fields, source: DocumentSource): CheckTarget {
     );
   }
   if (file !== undefined) return { kind: 'file', path: file.text('path') };
-  return { kind: 'exec', command: check.object('exec').texts('command') };
+  const exec = check.object('exec');
+  const command = exec.texts('command');
+  // no program has this name, and a saved View with such a claim would not be used
+  if (command[0] === '') throw exec.refusal('command', 'its first word is empty; write a program');
+  return { kind: 'exec', command };
 }
 
 function httpOf(http: Fields, source: DocumentSource): CheckTarget {

@@ -5,6 +5,7 @@
  */
 
 import type { BgpPeer } from './bgp-peer.ts';
+import type { ClaimCore } from './claim-core.ts';
 import type { IpClaim } from './ip-claim.ts';
 import type { IpPool } from './ip-pool.ts';
 import type { DocumentSource } from './refusal.ts';
@@ -16,6 +17,10 @@ export interface Documents {
   readonly faults: readonly DocumentFault[];
   /** pools that are gone, in their last form: addresses of Services outlive them (former-pools.ts) */
   readonly formerPools?: readonly Sourced<IpPool>[];
+  /** pools of the API that overlap one that stood before them: not in force, and not to be taken from a saved View in this form */
+  readonly conflicting?: readonly Sourced<IpPool>[];
+  /** by name, what can be read of claims of the API that are refused: it counts for their last good form, wherever that is from */
+  readonly cores?: ReadonlyMap<string, ClaimCore>;
   /** the source as a whole could not be read: what is here, if anything, is from before */
   readonly isUnread?: boolean;
 }

@@ -48,6 +48,8 @@ export interface IpNodeSession {
   readonly holdSeconds?: number;
   /** agreed time of graceful restart */
   readonly restartSeconds?: number;
+  /** it is down: how long from its end its router may keep the routes, since nobody has told it */
+  readonly keptSeconds?: number;
   /** families that it is meant to carry and does not, though it is up */
   readonly cannotCarry?: readonly { readonly family: Family; readonly message: string }[];
 }

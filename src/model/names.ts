@@ -42,6 +42,8 @@ export const EPOCH_ANNOTATION = 'herald.dev/epoch';
 /** on a released claim that has such: who has taken up this version has let go of it */
 export const FORMER_VERSION_ANNOTATION = 'herald.dev/former-version';
 /** condition of an IPPool: claims of it are exclusive by their own words, so nodes that may hold one need a Lease */
+/** of an IPPool: whether addresses are given out of it; on other kinds as the API has it everywhere */
+export const READY_CONDITION = 'Ready';
 export const EXCLUSIVE_CLAIMS_CONDITION = 'ExclusiveClaims';
 export const EXCLUDE_LABEL = 'node.kubernetes.io/exclude-from-external-load-balancers';
 export const OUT_OF_SERVICE_TAINT = 'node.kubernetes.io/out-of-service';
@@ -62,7 +64,7 @@ export type PreferenceLevel = 0 | 1 | 2;
 
 /**
  * What goes out: the level of the label, or one further down that the node takes by itself. 1: it has not renewed its Lease for too long; 3, 4
- * and 5: for so long that another node may have the claim, or it has just started (docs/decisions/0038).
+ * and 5: for so long that another node may have the claim, or it has just started (docs/decisions/0038; 4 where nodes are in several ASes, 0050).
  */
 export type EffectiveLevel = PreferenceLevel | 3 | 4 | 5;
 
@@ -94,6 +96,12 @@ function fitting(node: string): string {
 export function levelOf(labels: Labels, node: string): PreferenceLevel | undefined {
   const value = labels[nodeLabel(node)];
   return value === undefined ? undefined : parseLevel(value);
+}
+
+/** It was placed on this node straight: no other node has a part in it, so nobody waits for this one's answer. */
+export function isStraight(labels: Labels, node: string): boolean {
+  if (levelOf(labels, node) !== 0 || ANYCAST_LABEL in labels) return false;
+  return Object.keys(labels).filter(isNodeLabel).length === 1;
 }
 
 /** What the value of a node's label says. */

@@ -16,9 +16,13 @@ export class Refusal extends Error {
   }
 }
 
-export type Converted<T> =
-  | { readonly ok: true; readonly object: T }
-  | { readonly ok: false; readonly path: DocumentPath; readonly sentence: string };
+export type Converted<T> = { readonly ok: true; readonly object: T } | Refused;
+
+export interface Refused {
+  readonly ok: false;
+  readonly path: DocumentPath;
+  readonly sentence: string;
+}
 
 /** where a document comes from; some fields are legal in one place only */
 export type DocumentSource = 'files' | 'api';

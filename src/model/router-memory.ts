@@ -20,6 +20,12 @@ export function routersKeepMs(
   return longest === 0 ? 0 : (longest + ROUTER_LATE_SECONDS) * 1000;
 }
 
+/** The same of a node that lives and has no session: milliseconds from when that was seen; 0: its routers have dropped its routes. */
+export function keptAfterMs(sessions: readonly IpNodeSession[]): number {
+  const longest = Math.max(0, ...sessions.map(({ keptSeconds = 0 }) => keptSeconds));
+  return longest === 0 ? 0 : (longest + ROUTER_LATE_SECONDS) * 1000;
+}
+
 /** A session that says nothing (of a 0.1 agent, or one that is down) is taken to be as long as its BGPPeer allows. */
 function keepsSeconds(
   { peer, state, holdSeconds, restartSeconds = 0 }: IpNodeSession,

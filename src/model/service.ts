@@ -10,13 +10,14 @@ export interface Service {
   readonly resourceVersion: string;
   /** wall-clock milliseconds; who waits longest is served first */
   readonly createdMs: number;
+  /** the first LONGEST_LABELS characters of them */
   readonly labels: Labels;
   /** those that have to do with Herald; a value that is longer than LONGEST_ANNOTATION is cut off one character behind it */
   readonly annotations: Labels;
   readonly isBeingDeleted: boolean;
   readonly isLoadBalancer: boolean;
   readonly loadBalancerClass?: string;
-  /** spec.loadBalancerIP as it was written */
+  /** spec.loadBalancerIP as it was written, cut off like an annotation */
   readonly loadBalancerIp?: string;
   /** spec.externalIPs as they were written, the first MOST_EXTERNAL_IPS of them */
   readonly externalIps: readonly string[];
@@ -29,6 +30,7 @@ export interface Service {
   /** of externalTrafficPolicy Local */
   readonly healthCheckNodePort?: number;
   readonly ports: readonly ServicePort[];
+  /** of one that is longer than LONGEST_LABELS a hash under an empty name */
   readonly selector: Labels;
   /** status.loadBalancer.ingress, addresses only */
   readonly ingress: readonly Address[];
@@ -45,6 +47,8 @@ export const MOST_EXTERNAL_IPS = 64;
 /** addresses in a status: more of them is nothing that Herald wrote */
 export const MOST_INGRESS = 64;
 export const LONGEST_ANNOTATION = 2048;
+/** names and values together */
+export const LONGEST_LABELS = 8192;
 
 export interface ServicePort {
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';

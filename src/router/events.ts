@@ -37,6 +37,18 @@ export interface PeerView {
 export type RouterEvent =
   | { readonly kind: 'peer-up'; readonly peer: string; readonly asn: number }
   | { readonly kind: 'peer-down'; readonly peer: string; readonly reason: string }
+  /** announced, but of no use here, and why */
+  | {
+      readonly kind: 'rejected';
+      readonly peer: string;
+      /** the first ones */
+      readonly prefixes: readonly string[];
+      /** of all in this UPDATE */
+      readonly count: number;
+      readonly reason: string;
+    }
+  /** an UPDATE with a defect that does not end the session: its routes count as withdrawn (RFC 7606) */
+  | { readonly kind: 'bad-update'; readonly peer: string; readonly reason: string }
   /** a connection that was turned away, by the address that it came from */
   | { readonly kind: 'refused'; readonly remote: string; readonly reason: string }
   /** routes as they are now; without next hops = gone */

@@ -68,7 +68,8 @@ export class RouterHttp {
       response.setHeader('allow', 'GET, HEAD');
       sendJson(response, 405, { error: 'this is read-only: GET' });
     } else if (path === '/routes') {
-      this.#desk.ask(({ routes }) => sendJsonText(response, `{"routes":${routes}}`));
+      const send = ({ routes }: Tables) => sendJsonText(response, `{"routes":${routes}}`);
+      this.#desk.ask(send, () => response.destroy());
     } else if (path === '/peers') {
       sendJson(response, 200, { peers: this.#router.peers() });
     } else if (path === '/events' && request.method === 'GET') {
@@ -86,12 +87,13 @@ export class RouterHttp {
     });
     response.on('close', () => this.#readers.delete(response));
     response.on('error', () => this.#readers.delete(response));
-    this.#desk.ask(({ routes, peers }) => {
+    const begin = ({ routes, peers }: Tables) => {
       if (response.destroyed) return;
       const snapshot = eventText('snapshot', `{"routes":${routes},"peers":${peers}}`);
       response.write(`retry: 1000\n${snapshot}`);
       this.#readers.add(response);
-    });
+    };
+    this.#desk.ask(begin, () => response.destroy());
   }
 
   #tell({ kind, ...facts }: RouterEvent): void {

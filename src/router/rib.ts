@@ -52,6 +52,12 @@ export interface RejectedRoutes {
   readonly last?: string;
 }
 
+/** Of one UPDATE: prefixes that are not used, for one reason. */
+export interface Rejection {
+  readonly prefixes: readonly Prefix[];
+  readonly reason: string;
+}
+
 interface Neighbour {
   readonly peer: PathPeer;
   readonly prefixes: Map<PrefixKey, Prefix>;
@@ -65,6 +71,8 @@ interface Entry {
 }
 
 const NOTHING: readonly RibNextHop[] = [];
+const NOTHING_REJECTED: readonly Rejection[] = [];
+const NO_NEXT_HOP = 'it has no next hop';
 
 export class Rib {
   readonly #settings: RibSettings;
@@ -91,18 +99,22 @@ export class Rib {
     this.#neighbours.delete(name);
   }
 
-  /** What a neighbour that is not `up` says is not heard. */
-  update(name: string, { withdrawn, nlri, attributes }: UpdateMessage): void {
+  /** What of it cannot be used, and why. What a neighbour that is not `up` says is not heard. */
+  update(name: string, { withdrawn, nlri, attributes }: UpdateMessage): readonly Rejection[] {
     const neighbour = this.#neighbours.get(name);
-    if (neighbour === undefined) return;
+    if (neighbour === undefined) return NOTHING_REJECTED;
     const { mpReach, mpUnreach } = attributes;
     this.#withdraw(neighbour, withdrawn);
     if (mpUnreach?.kind === 'prefixes') this.#withdraw(neighbour, mpUnreach.withdrawn);
     const { nextHop } = attributes;
-    this.#announce(neighbour, nlri, attributes, nextHop === undefined ? [] : [nextHop]);
-    if (mpReach?.kind === 'prefixes' && mpReach.safi === UNICAST) {
-      this.#announce(neighbour, mpReach.nlri, attributes, mpReach.nextHops);
-    }
+    const hops = nextHop === undefined ? [] : [nextHop];
+    const first = this.#announce(neighbour, nlri, attributes, hops);
+    const isUnicast = mpReach?.kind === 'prefixes' && mpReach.safi === UNICAST;
+    const second = isUnicast
+      ? this.#announce(neighbour, mpReach.nlri, attributes, mpReach.nextHops)
+      : undefined;
+    if (first === undefined && second === undefined) return NOTHING_REJECTED;
+    return [first, second].filter((each) => each !== undefined);
   }
 
   withdraw(name: string, prefixes: readonly Prefix[]): void {
@@ -149,21 +161,23 @@ export class Rib {
     nlri: readonly Nlri[],
     attributes: PathAttributes,
     nextHops: readonly Address[],
-  ): void {
+  ): Rejection | undefined {
     const [first] = nlri;
-    if (first === undefined) return;
+    if (first === undefined) return undefined;
     const { peer } = neighbour;
     const problem =
       this.#loopProblem(attributes) ?? this.#nextHopProblem(first, nextHops, peer.zone);
     const [nextHop] = nextHops;
     if (problem !== undefined || nextHop === undefined) {
       this.#withdraw(neighbour, nlri);
-      const last = `${formatPrefix(first)}: ${problem}`;
+      const reason = problem ?? NO_NEXT_HOP;
+      const last = `${formatPrefix(first)}: ${reason}`;
       neighbour.rejected = { count: neighbour.rejected.count + nlri.length, last };
-      return;
+      return { prefixes: nlri, reason };
     }
     const path = pathOf(peer, nextHop, attributes);
     for (const each of nlri) this.#set(neighbour, each, path);
+    return undefined;
   }
 
   #loopProblem({ asPath }: PathAttributes): string | undefined {
@@ -177,7 +191,7 @@ export class Rib {
     [nextHop]: readonly Address[],
     zone: string | undefined,
   ): string | undefined {
-    if (nextHop === undefined || isUnspecified(nextHop)) return 'it has no next hop';
+    if (nextHop === undefined || isUnspecified(nextHop)) return NO_NEXT_HOP;
     const text = formatAddress(nextHop);
     if (nextHop.family !== family) return `its next hop ${text} is of the other family`;
     if (this.#settings.isOwnAddress(nextHop)) return `its next hop ${text} is our own address`;

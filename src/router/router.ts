@@ -22,6 +22,7 @@ import {
   type Speaker,
   type SpeakerEvent,
   type Timer,
+  type UpdateMessage,
 } from 'bgp-ts';
 import type { RouteTable } from '../linux/route-table.ts';
 import type { PeerView, RouterEvent, RouteView } from './events.ts';
@@ -71,6 +72,8 @@ export class RouterError extends Error {
 /** A neighbour that exceeded its limit, or is of the wrong AS, waits this long, and twice as long each time. */
 const IDLE_HOLD = { idleHoldSeconds: 5, idleHoldMaximumSeconds: 60 } as const;
 const GOODBYE_MS = 1000;
+/** of the routes of one UPDATE */
+const REJECTED_SHOWN = 3;
 
 export class Router {
   readonly #settings: RouterSettings;
@@ -165,7 +168,12 @@ export class Router {
         peerAsn: settings.neighborAsn,
         routerId: settings.routerId,
         timers: { holdSeconds: settings.holdSeconds, ...IDLE_HOLD },
-        inbound: { kind: 'keep', ...(maxPrefixes === undefined ? {} : { maxPrefixes }) },
+        // what the choice needs of an UPDATE is in the Rib; the rest, 64 KB of path perhaps, is nobody's
+        inbound: {
+          kind: 'keep',
+          withoutAttributes: true,
+          ...(maxPrefixes === undefined ? {} : { maxPrefixes }),
+        },
         ...(password === undefined ? {} : { password }),
       },
       range,
@@ -183,7 +191,7 @@ export class Router {
         this.#onDown(event);
         break;
       case 'update-received':
-        this.#rib.update(event.peer, event.update);
+        this.#update(event.peer, event.update);
         this.#applySoon();
         break;
       case 'update-fault':
@@ -191,6 +199,11 @@ export class Router {
           if (!(nlri instanceof Uint8Array)) this.#rib.withdraw(event.peer, nlri);
         }
         this.#applySoon();
+        this.#emit({
+          kind: 'bad-update',
+          peer: shortName(event.peer),
+          reason: event.fault.message,
+        });
         break;
       case 'routes-not-refreshed':
         this.#rib.withdraw(event.peer, event.prefixes);
@@ -212,11 +225,20 @@ export class Router {
       case 'notification-received':
       case 'notification-sent':
       case 'refresh-requested':
+      case 'removed':
       case 'routes-refused':
       case 'routes-synced':
       case 'transition':
       case 'update-issue':
         break;
+    }
+  }
+
+  #update(peer: string, update: UpdateMessage): void {
+    for (const { prefixes, reason } of this.#rib.update(peer, update)) {
+      const shown = prefixes.slice(0, REJECTED_SHOWN).map(formatPrefix);
+      const count = prefixes.length;
+      this.#emit({ kind: 'rejected', peer: shortName(peer), prefixes: shown, count, reason });
     }
   }
 

@@ -1,9 +1,11 @@
 /**
  * A registry of our own with what every role tells of its process. Not prom-client's default metrics: those watch the garbage collector
- * and the event loop with timers of their own, and nobody has asked for forty of them.
+ * and the event loop with timers of their own, and nobody has asked for forty of them. Turns of the main thread are measured in src/turns.
  */
 
 import { Counter, Gauge, Registry } from 'prom-client';
+import type { TurnFacts } from '../turns/turn-watch.ts';
+import { WORKS } from '../turns/work-labels.ts';
 
 /** What only the shell of the program may ask the system for. */
 export interface ProcessFacts {
@@ -13,6 +15,7 @@ export interface ProcessFacts {
   readonly startedMs: number;
   readonly cpuSeconds: () => number;
   readonly residentBytes: () => number;
+  readonly turns: TurnFacts;
 }
 
 export function createRegistry({ version, role, ...facts }: ProcessFacts): Registry {
@@ -46,5 +49,27 @@ export function createRegistry({ version, role, ...facts }: ProcessFacts): Regis
       this.set(facts.residentBytes());
     },
   });
+  turnMetrics(registry, facts.turns);
   return registry;
+}
+
+function turnMetrics(registry: Registry, turns: TurnFacts): void {
+  new Gauge({
+    name: 'herald_longest_turn_seconds',
+    help: 'The longest time without a look at a timer, in the last one to two minutes.',
+    registers: [registry],
+    collect() {
+      this.set(turns.longestSeconds());
+    },
+  });
+  new Counter({
+    name: 'herald_long_turns_total',
+    help: 'Turns of the main thread over 200 ms, by what took most of the time.',
+    labelNames: ['work'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const work of WORKS) this.inc({ work }, turns.long.get(work) ?? 0);
+    },
+  });
 }

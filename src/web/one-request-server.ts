@@ -82,10 +82,13 @@ export class OneRequestServer {
     await closed;
   }
 
-  /** For an answer that has no end, such as a stream of events: its reader is not measured by the clock. */
+  /** For an answer that has no end, such as a stream of events: its reader is not measured by the clock, and is gone when it closes its half. */
   endless({ socket }: ServerResponse): void {
     for (const guest of this.#guests) {
-      if (guest.channel === socket) clearTimeout(guest.timer);
+      if (guest.channel !== socket) continue;
+      guest.isEndless = true;
+      clearTimeout(guest.timer);
+      if (guest.hasEnded === true) guest.channel.push(null);
     }
   }
 
@@ -101,7 +104,12 @@ export class OneRequestServer {
       this.#guests.delete(guest);
       guest.channel?.destroy();
     });
-    socket.on('end', () => (guest.channel === undefined ? socket.end() : guest.channel.push(null)));
+    // whoever has closed its half has asked, and waits for the answer: to Node's server an end is the end of both
+    socket.on('end', () => {
+      guest.hasEnded = true;
+      if (guest.channel === undefined) socket.end();
+      else if (guest.isEndless === true) guest.channel.push(null);
+    });
     let head = Buffer.alloc(0);
     let dropped = 0;
     socket.on('data', (chunk: Buffer) => {
@@ -150,6 +158,9 @@ interface Guest {
   readonly address: string;
   /** what Node's server has for a connection; absent until a whole head is there */
   channel?: Duplex;
+  /** its half of the connection is closed */
+  hasEnded?: boolean;
+  isEndless?: boolean;
   timer?: NodeJS.Timeout;
 }
 

@@ -81,6 +81,14 @@ export class FakeAgent {
     return this.report({ ...this.#status, sessions: [{ ...UP, state }] });
   }
 
+  /** with a session to each of these routers, up or down */
+  setRouters(routers: Readonly<Record<string, boolean>>): Promise<void> {
+    const sessions = Object.entries(routers).map(([peer, isUp]) => {
+      return { ...UP, peer, state: isUp ? ('Established' as const) : ('Active' as const) };
+    });
+    return this.report({ ...this.#status, sessions });
+  }
+
   async setDraining(reason: string | undefined): Promise<void> {
     const { draining: _, ...rest } = this.#status;
     await this.report(

@@ -86,6 +86,8 @@ export class MemoryKubeApi implements KubeApi {
   readonly #history: Change[] = [];
   readonly #watchers = new Set<Watcher>();
   readonly #missing = new Set<string>();
+  /** what is left of lists that came in pages, by their continue token */
+  readonly #pages = new Map<string, KubeList>();
   #version = 1000;
   #compactedTo = 0;
   #made = 0;
@@ -147,6 +149,7 @@ export class MemoryKubeApi implements KubeApi {
   compact(): void {
     this.#compactedTo = this.#version;
     this.#history.length = 0;
+    this.#pages.clear();
   }
 
   bookmark(): void {
@@ -203,11 +206,29 @@ export class MemoryKubeApi implements KubeApi {
       const view = options.resourceVersion === '0' ? this.#lagging : undefined;
       const table =
         view === undefined ? this.#table(resource) : view.objects.get(tableOf(resource));
-      const items = [...(table?.values() ?? [])].filter(
+      const all = [...(table?.values() ?? [])].filter(
         (object) => inNamespace(resource, object) && matches(object),
       );
-      return { resourceVersion: String(view?.version ?? this.#version), items };
+      const resourceVersion = String(view?.version ?? this.#version);
+      // from its memory a server gives all of it, whatever the limit
+      const { limit = 0, continueToken } = options;
+      if (continueToken !== undefined) return this.#nextPage(continueToken, limit);
+      if (limit === 0 || options.resourceVersion === '0') return { resourceVersion, items: all };
+      return this.#page({ resourceVersion, items: all }, limit);
     });
+  }
+
+  #page({ resourceVersion, items }: KubeList, limit: number): KubeList {
+    if (items.length <= limit) return { resourceVersion, items };
+    const continueToken = `${resourceVersion}:${this.#pages.size}:${this.#made}`;
+    this.#pages.set(continueToken, { resourceVersion, items: items.slice(limit) });
+    return { resourceVersion, items: items.slice(0, limit), continueToken };
+  }
+
+  #nextPage(token: string, limit: number): KubeList {
+    const rest = this.#pages.get(token);
+    if (rest === undefined) throw new ApiError(410, 'Expired', 'the continue token is too old');
+    return this.#page(rest, limit);
   }
 
   create(resource: Resource, body: object, options: CallOptions = {}): Promise<KubeObject> {

@@ -7,8 +7,8 @@
  */
 
 import { createServer, type Server, Socket } from 'node:net';
+import { fileDescriptor } from '../../protocol/io/file-descriptor.ts';
 import { int32, setOption } from '../../protocol/io/libc.ts';
-import { fileDescriptor } from '../../protocol/io/node-listener.ts';
 import { KEEPALIVE, type OpenFields, open, Type, toHex } from './wire-bytes.ts';
 
 export interface Received {

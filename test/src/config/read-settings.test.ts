@@ -178,6 +178,7 @@ describe('the join check of the settings', () => {
       successes: 2,
       failures: 3,
       settleMs: 2000,
+      isNodeWide: true,
     });
   });
 

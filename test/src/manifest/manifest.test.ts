@@ -286,6 +286,45 @@ describe('herald manifest router', () => {
     expect(expected.filter((line) => !lines.includes(line))).to.deep.equal([]);
   });
 
+  it('--cloud-init: the package, the very file for its daemon only, forwarding of its families', async () => {
+    const folder = documentsFolder({
+      'net.yaml':
+        peerDocument('tor', {
+          ...{ ...tor, families: ['ipv4'] },
+          password: { file: '/etc/herald/bgp.key' },
+        }) + poolDocument('vips', vips),
+      'bgp.key': `${password}\n`,
+    });
+    const neighbour = ['--neighbor', '10.0.0.11'];
+    for (const [kind, name, owner] of [
+      ['bird', 'bird2', 'root:bird'],
+      ['frr', 'frr', 'frr:frr'],
+    ] as const) {
+      const args = [...routerArguments(folder, kind), ...neighbour];
+      const file = (await runManifest(...args)).stdout;
+      const { stdout, stderr } = await runManifest(...args, '--cloud-init');
+      expect(stderr).to.include('TCP-MD5 key');
+      expect(stdout.split('\n', 1)).to.deep.equal(['#cloud-config']);
+      const data = load(stdout);
+      expect(at(data, 'packages')).to.deep.equal([name]);
+      expect(at(data, 'write_files', 1)).to.include({
+        ...{ content: file, owner, permissions: '0640', defer: true },
+      });
+      expect(at(data, 'write_files', 0, 'content'))
+        .to.include('ip_forward')
+        .and.not.include('ipv6');
+      const last = [`systemctl`, 'restart', `${kind}.service`];
+      expect((at(data, 'runcmd') as unknown[]).at(-1)).to.deep.equal(last);
+    }
+    const refused = await runManifest(
+      ...routerArguments(folder, 'gobgp'),
+      ...neighbour,
+      '--cloud-init',
+    );
+    expect(refused).to.include({ status: 2, stdout: '' });
+    expect(refused.stderr).to.include('--cloud-init is for bird and frr');
+  });
+
   it('takes the AS numbers that the document leaves open from flags', async () => {
     const folder = documentsFolder({
       'net.yaml':
@@ -332,6 +371,23 @@ describe('herald manifest systemd', () => {
     expect(stdout).to.match(/^AmbientCapabilities=CAP_NET_ADMIN CAP_NET_BIND_SERVICE$/m);
     const high = await runManifest(...args, '--listen-port', '1179');
     expect(high.stdout).to.match(/^AmbientCapabilities=CAP_NET_ADMIN$/m);
+  });
+
+  it('hides other processes, unless a check by command may look for them', async () => {
+    const withCheck = documentsFolder({
+      'net.yaml':
+        peerDocument('tor', tor) +
+        poolDocument('vips', vips) +
+        claimDocument('192.0.2.9', { checks: [{ exec: { command: ['/bin/pidof', 'haproxy'] } }] }),
+    });
+    const unit = async (source: string, join: string) => {
+      const args = ['systemd', '--source', `files:${source}`, '--join-check', join];
+      return (await runManifest(...args)).stdout;
+    };
+    // members of group 0 see everything, whatever ProtectProc says
+    expect(await unit(folder(), 'none')).to.match(/^ProtectProc=invisible\nGroup=65534$/m);
+    for (const text of [await unit(withCheck, 'none'), await unit(folder(), 'exec:/bin/true')])
+      expect(text).to.not.match(/^(ProtectProc|Group)=/m);
   });
 
   it('keeps what systemd would expand', async () => {

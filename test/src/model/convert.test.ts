@@ -203,6 +203,11 @@ describe('convertClaim', () => {
     ]);
   });
 
+  it('refuses a command whose program has no name: a View that was saved with it would not be used', () => {
+    expect(claim('{checks: [{exec: {command: ["", x]}}]}')).to.include({ ok: false });
+    expect(claim('{checks: [{exec: {command: [x, ""]}}]}')).to.include({ ok: true });
+  });
+
   it('never takes a file or exec check from the API, where it would run on every node', () => {
     for (const check of ['file: {path: /f}', 'exec: {command: [a]}']) {
       expect(claim(`{checks: [{${check}}]}`, 'api'), check).to.include({ ok: false });

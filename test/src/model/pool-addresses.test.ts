@@ -157,6 +157,39 @@ describe('checkPools', () => {
     expect(refused([candidate(a, 1), candidate(b, 2, true)])).to.deep.equal(['a']);
   });
 
+  it('refuses exactly those that overlap one that was accepted before them', () => {
+    const some = fc.array(fc.record({ v6: fc.boolean(), first: fc.nat(200), length: fc.nat(20) }), {
+      maxLength: 25,
+    });
+    fc.assert(
+      fc.property(some, (spans) => {
+        const pools = spans.map(({ v6, first, length }, n) => {
+          const at = (host: number) => (v6 ? `2001:db8::${host.toString(16)}` : `192.0.2.${host}`);
+          return pool(`p${String(n).padStart(2, '0')}`, [`${at(first)}-${at(first + length)}`]);
+        });
+        const accepted: IpPool[] = [];
+        for (const each of pools) {
+          const isFree = accepted.every(({ ranges }) =>
+            ranges.every((theirs) => each.ranges.every((ours) => !rangesOverlap(ours, theirs))),
+          );
+          if (isFree) accepted.push(each);
+        }
+        const names = pools.filter((each) => !accepted.includes(each)).map(({ name }) => name);
+        expect(refused(pools.map((each) => candidate(each, 1)))).to.deep.equal(names);
+      }),
+    );
+  });
+
+  it('does not hold ten thousand pools against each other one by one', () => {
+    const many = Array.from({ length: 10_000 }, (_, n) =>
+      candidate(pool(`p${n}`, [`10.${n >> 8}.${n & 255}.0/30`]), 1),
+    );
+    const started = process.threadCpuUsage();
+    expect(refused(many)).to.deep.equal([]);
+    const { user, system } = process.threadCpuUsage(started);
+    expect((user + system) / 1000, 'milliseconds of CPU').to.be.lessThan(500);
+  });
+
   it('takes neighbours, and names the other one in its sentence', () => {
     const a = pool('a', ['192.0.2.0/25', '2001:db8::/64']);
     const b = pool('b', ['192.0.2.128/25']);

@@ -29,6 +29,8 @@ class Lab {
   readonly network = new MemoryNetwork({ clock: this.clock, latencyMs: 1 });
   readonly kernel = new MemoryRouteTable();
   readonly events: RouterEvent[] = [];
+  /** the router's is the first */
+  readonly speakers: Speaker[] = [];
   readonly #hosts = new Map<string, Transport>();
 
   host(text: string): Transport {
@@ -85,13 +87,15 @@ class Lab {
   }
 
   #speaker(own: string, more: { listen?: { port: number } }): Speaker {
-    return new Speaker({
+    const made = new Speaker({
       clock: this.clock,
       random: new SeededRandom(3),
       transport: this.host(own),
       interfaceAddresses: () => undefined,
       ...more,
     });
+    this.speakers.push(made);
+    return made;
   }
 }
 
@@ -207,6 +211,50 @@ describe('the router', () => {
     expect(said.join('\n')).to.match(/192\.0\.2\.11: .*AS 64512, expected 64999/);
     expect(said.join('\n')).to.match(/198\.51\.100\.1: no neighbour range/);
     expect(lab.of('peer-down')).to.deep.equal([]);
+  });
+
+  it('says which routes it drops, and why', async () => {
+    const lab = new Lab();
+    const router = lab.router();
+    await router.start();
+    const node = lab.node('192.0.2.11');
+    announce(node, [VIP, '198.51.100.8/32'], { asPath: [{ type: 'sequence', asns: [64500] }] });
+    await lab.run(50);
+    expect(lab.of('rejected')).to.deep.equal([
+      {
+        kind: 'rejected',
+        peer: '192.0.2.11',
+        prefixes: [VIP, '198.51.100.8/32'],
+        count: 2,
+        reason: 'our AS 64500 is in its path already',
+      },
+    ]);
+    announce(node, [VIP], { nextHop: ROUTER });
+    await lab.run(50);
+    expect(lab.of('rejected').at(-1)?.reason).to.equal('its next hop 192.0.2.1 is our own address');
+    announce(node, [VIP]);
+    await lab.run(50);
+    expect(lab.of('rejected')).to.have.length(2);
+    expect(router.peers()[0]?.rejected).to.equal(3);
+  });
+
+  it('holds no attributes of what it is told, however long (A18)', async () => {
+    const lab = new Lab();
+    const router = lab.router();
+    await router.start();
+    const node = lab.node('192.0.2.11');
+    const asns = Array.from({ length: 200 }, (_, at) => 65000 + (at % 500));
+    announce(node, [VIP], { asPath: [{ type: 'sequence', asns }], communities: [1, 2, 3] });
+    await lab.run(50);
+    expect(table(router)).to.deep.equal([`${VIP}: 192.0.2.11*`]);
+    const [speaker] = lab.speakers;
+    const held = speaker?.receivedRoutes('range0/192.0.2.11') ?? [];
+    expect(held.map(({ prefix: to }) => formatPrefix(to))).to.deep.equal([VIP]);
+    expect(held[0]?.attributes).to.deep.equal({});
+    // and chooses by them all the same
+    announce(lab.node('192.0.2.12'), [VIP]);
+    await lab.run(50);
+    expect(table(router)).to.deep.equal([`${VIP}: 192.0.2.12* 192.0.2.11`]);
   });
 
   it('shows what the kernel refuses beside the route', async () => {

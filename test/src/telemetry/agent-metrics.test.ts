@@ -50,6 +50,7 @@ function scraped() {
     startedMs: 0,
     cpuSeconds: () => 1,
     residentBytes: () => 1,
+    turns: { longestSeconds: () => 0, long: new Map() },
   });
   const metrics = createAgentMetrics(base);
   let facts = FACTS;
@@ -135,6 +136,7 @@ describe('the metrics of an agent', () => {
         startedMs: 0,
         cpuSeconds: () => 0,
         residentBytes: () => 0,
+        turns: { longestSeconds: () => 0, long: new Map() },
       }),
     );
     expect((await metrics.text()).text).to.not.match(/^herald_bgp_session_up\{/m);

@@ -25,6 +25,7 @@ function underTest(facts: () => ControllerFacts = () => FACTS) {
     startedMs: 5000,
     cpuSeconds: () => 1.5,
     residentBytes: () => 42,
+    turns: { longestSeconds: () => 0, long: new Map() },
   });
   const metrics = new ControllerMetrics(base);
   metrics.watch(facts);

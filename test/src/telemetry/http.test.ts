@@ -156,6 +156,26 @@ describe('the HTTP server of metrics and probes', () => {
     expect(await late).to.match(/^HTTP\/1.1 200 OK/);
   });
 
+  it('answers a client that has closed its half long before the answer is made', async () => {
+    const slow = new TelemetryServer({
+      metrics: async () => {
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        return { contentType: 'text/plain', text: 'x 1\n' };
+      },
+      live: () => ready,
+      ready: () => ready,
+    });
+    url = `http://127.0.0.1:${await slow.start({ host: '127.0.0.1', port: 0 })}`;
+    for (const path of ['/metrics', '/readyz', '/livez']) {
+      const half = await dial();
+      const answer = readAll(half);
+      half.end(`GET ${path} HTTP/1.0\r\n\r\n`);
+      expect(await answer, path).to.match(/^HTTP\/1.1 200 OK\r\n(.+\r\n)+\r\n(x 1|ok)\n/);
+    }
+    await until(async () => (await openOf(slow)) === 0);
+    await slow.stop();
+  });
+
   it('refuses heads that are too long or no HTTP', async () => {
     const long = await dial();
     const answer = readAll(long);

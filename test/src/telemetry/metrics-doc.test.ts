@@ -14,6 +14,7 @@ const process = {
   startedMs: 0,
   cpuSeconds: () => 0,
   residentBytes: () => 0,
+  turns: { longestSeconds: () => 0, long: new Map() },
 };
 
 const SESSION: PeerStatus = {
