@@ -22,8 +22,10 @@ export interface ClaimRecord {
   readonly withdrawn?: { readonly reason: string };
   /** of the write that released it, where it has been written since; a flag on a released claim is no second release */
   readonly releasedVersion?: string;
-  /** what is in it was refused by the converter: it has its address, and nothing else is known of it */
+  /** not even whose it is can be read: it has its address, and nothing else is known of it */
   readonly isUnreadable: boolean;
+  /** why the rest of it cannot be used, where whose it is can be read */
+  readonly fault?: string;
 }
 
 /** annotation on a claim: the word under which its Services share it */
@@ -38,7 +40,8 @@ export const OUR_REASONS = { noEndpoints: 'NoEndpoints', released: 'Released' } 
 export const MAX_SERVICES = 64;
 
 export function releasedBy(claim: ClaimRecord): string | undefined {
-  return claim.services.length === 0 ? claim.annotations[RELEASED_BY_ANNOTATION] : undefined;
+  if (claim.isUnreadable || claim.services.length > 0) return undefined;
+  return claim.annotations[RELEASED_BY_ANNOTATION];
 }
 
 /** The same release of the same claim: nobody has had the address in between. */
@@ -52,7 +55,7 @@ export function isSameRelease(a: ClaimRecord, b: ClaimRecord): boolean {
 
 /** made by a person for no Service: never touched, and nobody else gets the address */
 export function isHandMade(claim: ClaimRecord): boolean {
-  return claim.isUnreadable || (claim.services.length === 0 && releasedBy(claim) === undefined);
+  return claim.services.length === 0 && releasedBy(claim) === undefined;
 }
 
 /** The entry of exactly this Service: one of the same name that is gone has another uid. */

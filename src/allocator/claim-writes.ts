@@ -37,25 +37,43 @@ export type ReachOf = (key: string, family: Family) => Reach;
 
 export type Withdrawn = { readonly reason: string } | undefined;
 
+/** of an address whose endpoints come and go */
+export interface Damping {
+  /** it is not announced yet, although somebody is behind it */
+  readonly isHeld: boolean;
+  /** if it is withdrawn now: how often that was, and when it may be announced again; absent: at once */
+  readonly flaps?: { readonly count: number; readonly until: string };
+}
+
+const CALM: Damping = { isHeld: false };
 const NO_ENDPOINTS = 'NoEndpoints: no Service of this claim has an endpoint';
+
+function noEndpoints({ flaps }: Damping): Withdrawn {
+  if (flaps === undefined) return { reason: NO_ENDPOINTS };
+  const { count, until } = flaps;
+  const why = `its Services had no endpoint ${count} times, each within a minute of the last announcement`;
+  return { reason: `NoEndpoints: ${why}, so it is announced again at ${until} at the earliest` };
+}
 
 /**
  * What withdrawn shall be. A person's word stands; not to know changes nothing; an address is announced while anybody is behind
- * any of its Services.
+ * any of its Services, unless they come and go.
  */
 export function wantedWithdrawn(
   before: Withdrawn,
   services: readonly ClaimService[],
   reachOf: (key: string) => Reach,
+  damping: Damping = CALM,
 ): Withdrawn {
   const isOurs =
     isOurReason(before?.reason, 'noEndpoints') || isOurReason(before?.reason, 'released');
   if (before !== undefined && !isOurs) return before;
   const reaches = services.map((entry) => reachOf(serviceKey(entry)));
-  if (reaches.some((reach) => reach === 'some' || reach === 'local')) return undefined;
   const standing = isOurReason(before?.reason, 'released') ? undefined : before;
+  if (reaches.includes('local')) return undefined;
+  if (reaches.includes('some')) return damping.isHeld ? standing : undefined;
   if (reaches.length === 0 || reaches.includes('unknown')) return standing;
-  return { reason: NO_ENDPOINTS };
+  return standing ?? noEndpoints(damping);
 }
 
 function inFamily(
@@ -110,7 +128,12 @@ export interface GuardedPatch {
     readonly labels?: object;
     readonly annotations?: object;
   };
-  readonly spec: object;
+  readonly spec: {
+    readonly services: readonly ClaimService[];
+    /** null: it is announced; absent: as it was */
+    readonly withdrawn?: { readonly reason: string } | null;
+    readonly pool?: string;
+  };
 }
 
 export interface ClaimUpdate {
@@ -120,6 +143,7 @@ export interface ClaimUpdate {
   /** the pool that it names is gone, and this one has its address */
   readonly heir?: IpPool | undefined;
   readonly reachOf: ReachOf;
+  readonly damping?: Damping;
 }
 
 /** The claim with this Service on it, as it is now; undefined: it says all that already. */
@@ -129,11 +153,12 @@ export function updatedClaim({
   shareKey,
   heir,
   reachOf,
+  damping,
 }: ClaimUpdate): GuardedPatch | undefined {
   const key = serviceKey(service);
   const entry = wantedEntry(service);
   const services = withEntry(claim, key, entry);
-  const withdrawn = wantedWithdrawn(claim.withdrawn, services, inFamily(claim, reachOf));
+  const withdrawn = wantedWithdrawn(claim.withdrawn, services, inFamily(claim, reachOf), damping);
   const terms = wantedTerms(claim, services.map(serviceKey), service);
   const isAlone = othersOn(claim, key).length === 0;
   const annotations = changedAnnotations(claim, { isAlone, shareKey, terms });
@@ -215,12 +240,16 @@ function sameServices(a: readonly ClaimService[], b: readonly ClaimService[]): b
 export function leftClaim(
   claim: ClaimRecord,
   key: string,
-  { atText, reachOf }: { readonly atText: string; readonly reachOf: ReachOf },
+  {
+    atText,
+    reachOf,
+    damping,
+  }: { readonly atText: string; readonly reachOf: ReachOf; readonly damping?: Damping },
 ): GuardedPatch {
   const { resourceVersion } = claim;
   const services = othersOn(claim, key);
   if (services.length > 0) {
-    const withdrawn = wantedWithdrawn(claim.withdrawn, services, inFamily(claim, reachOf));
+    const withdrawn = wantedWithdrawn(claim.withdrawn, services, inFamily(claim, reachOf), damping);
     const annotations = changedTerms(claim, wantedTerms(claim, services.map(serviceKey)));
     const metadata = {
       resourceVersion,

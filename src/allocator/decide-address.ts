@@ -15,7 +15,7 @@ import {
   releasedBy,
   SHARE_KEY,
 } from './claim-record.ts';
-import type { Answer, Case, Problem, Reason } from './decision.ts';
+import type { Answer, Case, Grant, Problem, Reason } from './decision.ts';
 import { notForService } from './pool-choice.ts';
 import { nameFor, type Standing, standingBeside, whyNotShared } from './sharing.ts';
 
@@ -38,10 +38,19 @@ export function isStanding(claim: ClaimRecord, service: Service): boolean {
 /** What stands is kept: an address does not change while its claim lives, unless the Service breaks the rules of sharing. */
 function keep(each: Case, claim: ClaimRecord): Answer {
   const standing = sharedStanding(each, claim);
-  if (standing === undefined) return { kind: 'keep', claim };
+  if (standing === undefined) return kept(claim);
   const why = `${formatAddress(claim.address)} ${standing.why}`;
   if (standing.kind === 'leaves') return refused('ShareConflict', why, claim.address);
-  return { kind: 'keep', claim, warning: why };
+  return { kind: 'keep', claim, warning: { reason: 'ShareConflict', message: why } };
+}
+
+/** A claim that cannot be used as a whole still is the Service's: another address would leave this one announced, and to nobody. */
+export function kept(claim: ClaimRecord): Grant {
+  const { name, fault } = claim;
+  if (fault === undefined) return { kind: 'keep', claim };
+  const what = `IPClaim ${name} cannot be read (${fault})`;
+  const message = `${what}: nodes go by its last good form, and it stays on the nodes that it is on; put it right`;
+  return { kind: 'keep', claim, warning: { reason: 'ClaimUnreadable', message } };
 }
 
 function sharedStanding({ service, world }: Case, claim: ClaimRecord): Standing {
@@ -141,6 +150,10 @@ function claimed(each: Case, claim: ClaimRecord, occasion: Occasion): Answer {
     return refused('AddressTaken', message, address);
   }
   const others = othersOn(claim, key);
+  if (others.length > 0 && claim.fault !== undefined) {
+    const message = `IPClaim ${claim.name} cannot be read (${claim.fault}), so nobody joins it; put it right, or ask for another address`;
+    return refused('ClaimUnreadable', message, address);
+  }
   // only one of the same name that is gone: the address was asked for by name, so it comes back
   if (others.length === 0) return { kind: 'join', claim };
   const isOfOneWord =

@@ -8,7 +8,7 @@
 import { type Address, addressEquals, formatAddress } from 'bgp-ts';
 import { MOST_EXTERNAL_IPS, type Service } from '../model/service.ts';
 import { AUTO_EXTERNAL, type ClaimRecord } from './claim-record.ts';
-import { askForAddress, isStanding, refused, whyLeft } from './decide-address.ts';
+import { askForAddress, isStanding, kept, notAllowed, refused, whyLeft } from './decide-address.ts';
 import { newAddress } from './decide-new.ts';
 import {
   type Answer,
@@ -41,7 +41,10 @@ export function decideExternal(
   { isLoadBalancer }: { readonly isLoadBalancer: boolean },
 ): ExternalDecision {
   const { service, request } = each;
-  const mine = autoClaims(each, (claim) => whyLeft(each, claim) === undefined);
+  const mine = autoClaims(
+    each,
+    (claim) => whyLeft(each, claim) === undefined && notOpen(each, claim.address) === undefined,
+  );
   const listed = externalAddresses(service);
   const unwanted = autoClaims(each, isStanding)
     .filter((claim) => !request.wantsExternal || !mine.includes(claim))
@@ -70,10 +73,31 @@ export function decideExternal(
 }
 
 function listedAddress(each: Case, address: Address): Answer {
-  const answer = askForAddress(each, address, 'external');
+  const answer = notOpen(each, address) ?? askForAddress(each, address, 'external');
   if (!isGrant(answer) || !isLocalUntold(each.service)) return answer;
   const what = `${formatAddress(address)} of spec.externalIPs is not announced`;
   return refused('ExternalIPNotAllowed', `${what}: ${LOCAL_NEEDS}`, address);
+}
+
+/**
+ * The pool that has it allows no external IPs, perhaps no more: that is taken back from who has one, since whoever turns it off wants the routes
+ * gone. Where no pool has the address what stands is kept, as every address of a Service is (decision 0020).
+ */
+function notOpen(each: Case, address: Address): Problem | undefined {
+  const pool = each.world.book.poolOf(address);
+  if (pool === undefined || pool.allowExternalIps) return undefined;
+  return notAllowed(each, address, 'external');
+}
+
+/**
+ * A user's own list names it, and does not keep it in the claim. What we wrote into the list leaves that first, and what is in the status of a load balancer
+ * is no external IP: its pool need not allow any.
+ */
+export function isTakenBack(each: Case, { address, annotations }: ClaimRecord): boolean {
+  if (annotations[AUTO_EXTERNAL] !== undefined || includes(each.service.ingress, address)) {
+    return false;
+  }
+  return notOpen(each, address) !== undefined;
 }
 
 /** claims whose address we wrote into the list */
@@ -90,7 +114,7 @@ function autoClaims(
 function autoAddress(each: Case, mine: readonly ClaimRecord[]): Grant | Problem {
   if (isLocalUntold(each.service)) return refused('ExternalIPNotAllowed', LOCAL_NEEDS);
   const [standing] = mine;
-  if (standing !== undefined) return { kind: 'keep', claim: standing };
+  if (standing !== undefined) return kept(standing);
   const { fault } = each.request;
   if (fault !== undefined) return refused('BadRequest', fault);
   if (each.service.moreExternalIps !== undefined) {

@@ -7,7 +7,7 @@
 
 import { type Address, type Family, formatAddress } from 'bgp-ts';
 import { type ClaimRecord, entryOf, othersOn, SHARE_KEY } from './claim-record.ts';
-import { askForAddress, isStanding, refused, standingClaims } from './decide-address.ts';
+import { askForAddress, isStanding, kept, refused, standingClaims } from './decide-address.ts';
 import { includes } from './decide-external.ts';
 import { newAddress } from './decide-new.ts';
 import {
@@ -99,7 +99,7 @@ function wanted(each: Case, address: Address): Answer {
 }
 
 function standing(each: Case): readonly Grant[] {
-  return standingClaims(each).map((claim) => ({ kind: 'keep', claim }));
+  return standingClaims(each).map(kept);
 }
 
 /** Of a family of which it names none: what it has, else what its status says, else one. */

@@ -2,7 +2,7 @@
 
 import type { Family } from 'bgp-ts';
 import type { IpPool } from '../model/ip-pool.ts';
-import type { ClaimRecord } from './claim-record.ts';
+import { AUTO_EXTERNAL, type ClaimRecord, releasedBy } from './claim-record.ts';
 import { notAllowed } from './decide-address.ts';
 import type { Answer, Case, Grant, Problem } from './decision.ts';
 import { atLimit, isAtLimit, isBeyondLimit } from './limits.ts';
@@ -25,7 +25,27 @@ export function newAddress(each: Case, family: Family, purpose: Purpose): Answer
   }
   if (open.length > 0) return exhausted(open, family);
   const [limit] = fitting;
-  return limit === undefined ? noPool(each, family, misfits) : atLimit(each, limit);
+  if (limit === undefined) return noPool(each, family, misfits);
+  const former = purpose === 'load-balancer' ? formerOf(each, family, fitting) : undefined;
+  return former ?? atLimit(each, limit);
+}
+
+/**
+ * What a Service of the same name gave back, and what its namespace is still counted with: a Service that is made again takes it back at once, and
+ * waits for no node to confirm that it has withdrawn the address.
+ */
+function formerOf(
+  { key, service, world }: Case,
+  family: Family,
+  pools: readonly IpPool[],
+): Grant | undefined {
+  for (const claim of world.claims.ofNamespace(service.namespace)) {
+    if (releasedBy(claim) !== key || claim.isBeingDeleted) continue;
+    if (claim.address.family !== family || AUTO_EXTERNAL in claim.annotations) continue;
+    const pool = world.book.poolOf(claim.address);
+    if (pools.some(({ name }) => name === pool?.name)) return { kind: 'join', claim };
+  }
+  return undefined;
 }
 
 /** A claim of the same word that has room; or word that one is being written. */
@@ -44,12 +64,14 @@ function beside(each: Case, family: Family): Answer | undefined {
 
 function hasRoomFor(claim: ClaimRecord, each: Case): boolean {
   const { service, world } = each;
-  if (claim.isBeingDeleted || claim.isUnreadable || claim.services.length === 0) return false;
+  if (claim.isBeingDeleted || claim.fault !== undefined || claim.services.length === 0)
+    return false;
   if (notAllowed(each, claim.address, 'request') !== undefined) return false;
-  if (isBeyondLimit(each, claim.address)) return false;
   const shareAcross = world.book.poolOf(claim.address)?.shareAcross ?? [];
-  const why = whyNotShared(service, claim, { shareAcross, service: world.service });
-  return why === undefined;
+  const rules = { shareAcross, service: world.service };
+  if (whyNotShared(service, claim, rules) !== undefined) return false;
+  // last, since it counts all that the namespace has: a word may stand on thousands of claims that have no room
+  return !isBeyondLimit(each, claim.address);
 }
 
 function lowestOf(

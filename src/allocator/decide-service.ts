@@ -171,8 +171,10 @@ function verdictOf(
     return { status: 'False', reason: worst.reason, message };
   }
   const warnings = grants.flatMap((grant) => (grant.kind === 'keep' ? (grant.warning ?? []) : []));
-  if (warnings.length > 0) {
-    return { status: 'True', reason: 'ShareConflict', message: `${has}; ${warnings.join('; ')}` };
+  const [first] = warnings;
+  if (first !== undefined) {
+    const message = [has, ...warnings.map((warning) => warning.message)].join('; ');
+    return { status: 'True', reason: first.reason, message };
   }
   const missing = problems.map(({ message }) => `; ${message}`).join('');
   return { status: 'True', reason: 'Allocated', message: `${has}${missing}` };

@@ -42,7 +42,7 @@ export type Grant =
       readonly kind: 'keep';
       readonly claim: ClaimRecord;
       /** it stays, but something about it is not as it should be */
-      readonly warning?: string;
+      readonly warning?: Warning;
     }
   | {
       readonly kind: 'create';
@@ -55,6 +55,11 @@ export type Grant =
     }
   /** a claim that exists gets this Service as well: shared, given back, or left by one of the same name that is gone */
   | { readonly kind: 'join'; readonly claim: ClaimRecord };
+
+export interface Warning {
+  readonly reason: 'ShareConflict' | 'ClaimUnreadable';
+  readonly message: string;
+}
 
 export type Reason =
   | 'BadRequest'
@@ -72,6 +77,7 @@ export type Reason =
   | 'NamespaceLimit'
   | 'ExternalIPNotAllowed'
   | 'ListedByOther'
+  | 'ClaimUnreadable'
   | 'OwnedByOther';
 
 /** Something wanted that cannot be had: `waiting` ends by itself, `refused` when somebody changes something. */

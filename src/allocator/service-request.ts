@@ -1,6 +1,6 @@
 /** What a Service asks for, read from its annotations and its spec. Pure. What cannot be read becomes a sentence, never a guess. */
 
-import { type Address, parseAddress } from 'bgp-ts';
+import { type Address, formatAddress, parseAddress } from 'bgp-ts';
 import { ANNOTATION, LOAD_BALANCER_CLASS } from '../model/names.ts';
 import { LONGEST_ANNOTATION, MOST_EXTERNAL_IPS, type Service } from '../model/service.ts';
 import { unique } from './address-set.ts';
@@ -10,6 +10,8 @@ import { unknownAnnotations } from './unknown-annotations.ts';
 export const MOST_ADDRESSES = 16;
 /** it stands in every claim that is shared under it, and every agent has those */
 const LONGEST_WORD = 253;
+/** how IPv4-mapped IPv6 addresses begin (RFC 5952) */
+const MAPPED = '::ffff:';
 
 export interface ServiceRequest {
   /** by name, in order, each once; empty: any */
@@ -51,16 +53,37 @@ export function serviceRequest(service: Service): ServiceRequest {
 }
 
 function wantedAddresses(service: Service): Pick<ServiceRequest, 'addresses' | 'fault'> {
-  const listed = service.annotations[ANNOTATION.addresses];
-  const named = words(listed);
+  const { where, texts } = namedAddresses(service);
   const addresses: Address[] = [];
   let fault: string | undefined;
-  for (const text of named.length > 0 ? named : words(service.loadBalancerIp)) {
+  for (const text of texts) {
     const address = parseAddress(text);
-    if (address === undefined) fault ??= notAnAddress(text, listed !== undefined);
+    if (address === undefined) fault ??= notAnAddress(text, where);
     else addresses.push(address);
   }
   return { addresses: unique(addresses), ...(fault !== undefined && { fault }) };
+}
+
+interface NamedAddresses {
+  /** where they stand, for a sentence */
+  readonly where: string;
+  readonly texts: readonly string[];
+  /** there is more, which has not been read */
+  readonly isCut: boolean;
+}
+
+/** by the annotation, or where that names none by spec.loadBalancerIP, in which nothing keeps a user from a list either */
+function namedAddresses({ annotations, loadBalancerIp }: Service): NamedAddresses {
+  const listed = annotations[ANNOTATION.addresses];
+  const texts = words(listed);
+  const where = `the annotation ${ANNOTATION.addresses}`;
+  if (texts.length > 0) return { where, texts, isCut: isCutOff(listed) };
+  const others = words(loadBalancerIp);
+  return { where: 'spec.loadBalancerIP', texts: others, isCut: isCutOff(loadBalancerIp) };
+}
+
+function isCutOff(text: string | undefined): boolean {
+  return (text?.length ?? 0) > LONGEST_ANNOTATION;
 }
 
 /** Says that there is more than a Service may carry; none of it is looked at then. */
@@ -70,13 +93,12 @@ function excess(
   shareKey: string | undefined,
 ): string | undefined {
   const { annotations } = service;
-  const isCut = (name: string) => (annotations[name]?.length ?? 0) > LONGEST_ANNOTATION;
-  const named = words(annotations[ANNOTATION.addresses]);
+  const { where, texts, isCut } = namedAddresses(service);
   const how = `a Service may name ${MOST_ADDRESSES}`;
-  if (named.length > MOST_ADDRESSES || isCut(ANNOTATION.addresses)) {
-    return `the annotation ${ANNOTATION.addresses} names more than ${MOST_ADDRESSES} addresses, and ${how}; use several Services`;
+  if (texts.length > MOST_ADDRESSES || isCut) {
+    return `${where} names more than ${MOST_ADDRESSES} addresses, and ${how}; use several Services`;
   }
-  if (pools.length > MOST_ADDRESSES || isCut(ANNOTATION.pool)) {
+  if (pools.length > MOST_ADDRESSES || isCutOff(annotations[ANNOTATION.pool])) {
     return `the annotation ${ANNOTATION.pool} names more than ${MOST_ADDRESSES} pools, and ${how}; name fewer`;
   }
   if (shareKey !== undefined && shareKey.length > LONGEST_WORD) {
@@ -98,8 +120,7 @@ function words(text: string | undefined): readonly string[] {
     .filter((word) => word !== '');
 }
 
-function notAnAddress(text: string, isAnnotation: boolean): string {
-  const where = isAnnotation ? `the annotation ${ANNOTATION.addresses}` : 'spec.loadBalancerIP';
+function notAnAddress(text: string, where: string): string {
   return `'${start(text)}' in ${where} is not an address; write one such as 192.0.2.7 or 2001:db8::7, several with commas between them`;
 }
 
@@ -127,7 +148,18 @@ export function isOurs(
 
 /** spec.externalIPs that can be read, each once */
 export function externalAddresses(service: Service): readonly Address[] {
-  return unique(service.externalIps.flatMap((text) => parseAddress(text) ?? []));
+  return unique(service.externalIps.flatMap((text) => listedAddress(text) ?? []));
+}
+
+/** As kube-proxy reads it, which obeys the list: octets may begin with zeros, and an IPv4-mapped IPv6 address is the IPv4 address. */
+function listedAddress(text: string): Address | undefined {
+  const dotted = text.slice(text.lastIndexOf(':') + 1);
+  const plain = dotted.includes('.') ? dotted.replace(/(?<=^|\.)0+(?=\d)/g, '') : dotted;
+  const address = parseAddress(text.slice(0, text.length - dotted.length) + plain);
+  if (address?.family !== 'ipv6') return address;
+  const written = formatAddress(address);
+  const isMapped = written.startsWith(MAPPED) && written.includes('.');
+  return isMapped ? parseAddress(written.slice(MAPPED.length)) : address;
 }
 
 /**

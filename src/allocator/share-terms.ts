@@ -5,7 +5,7 @@
 
 import { SHARE_TERMS_ANNOTATION } from '../model/names.ts';
 import { type Service, serviceKey } from '../model/service.ts';
-import { shortHash } from '../model/short-hash.ts';
+import { unforgeableHash } from '../model/short-hash.ts';
 import type { ClaimRecord } from './claim-record.ts';
 
 /** of everything that decides whether two Services can share an address */
@@ -13,7 +13,7 @@ export function termsOf({ ports, isLocal, selector }: Service): string {
   const list = ports.map(({ protocol, port }) => `${port}/${protocol}`).toSorted();
   const pods = Object.entries(selector).map(([name, value]) => `${name}=${value}`);
   // where traffic is not local, which pods are behind another Service does not matter
-  return shortHash([isLocal, ...list, ...(isLocal ? pods.toSorted() : [])].join());
+  return unforgeableHash([isLocal, ...list, ...(isLocal ? pods.toSorted() : [])].join());
 }
 
 /** True when the Service is not as it was when it was let in; unknown counts as unchanged. */

@@ -113,15 +113,26 @@ export function nameFor(
   return isOwn ? `Service ${serviceKey(other)}` : 'a Service of another namespace';
 }
 
-function samePort(a: Service, b: Service): ServicePort | undefined {
-  const taken = portsOf(b);
-  return a.ports.find((port) => taken.has(portNumber(port)));
+/** Each pair is compared once: 64 that share, with thousands of ports each, are looked at several times in every decision about one of them. */
+const clashes = new WeakMap<Ports, WeakMap<Ports, { readonly port: ServicePort | undefined }>>();
+
+type Ports = readonly ServicePort[];
+
+function samePort({ ports: a }: Service, { ports: b }: Service): ServicePort | undefined {
+  const known = clashes.get(a) ?? new WeakMap();
+  clashes.set(a, known);
+  const found = known.get(b) ?? { port: firstIn(a, portNumbers(b)) };
+  known.set(b, found);
+  return found.port;
 }
 
-/** a Service may have thousands, and is compared with all that share its address */
-const portSets = new WeakMap<readonly ServicePort[], ReadonlySet<number>>();
+function firstIn(ports: Ports, taken: ReadonlySet<number>): ServicePort | undefined {
+  return ports.find((port) => taken.has(portNumber(port)));
+}
 
-function portsOf({ ports }: Service): ReadonlySet<number> {
+const portSets = new WeakMap<Ports, ReadonlySet<number>>();
+
+function portNumbers(ports: Ports): ReadonlySet<number> {
   const known = portSets.get(ports) ?? new Set(ports.map(portNumber));
   portSets.set(ports, known);
   return known;

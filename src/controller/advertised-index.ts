@@ -7,12 +7,19 @@
  */
 
 import { formatAddress, parseAddress } from 'bgp-ts';
+import type { ClaimCore } from '../model/claim-core.ts';
 import { formatClaimName } from '../model/claim-name.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpNode, IpNodeRefusal } from '../model/ip-node.ts';
 import type { IpPool, Placement } from '../model/ip-pool.ts';
 import { type Service, serviceKey } from '../model/service.ts';
-import { type AdvertisedClaim, advertisedCondition, claimVerdict } from './advertised.ts';
+import {
+  type AdvertisedClaim,
+  advertisedCondition,
+  claimVerdict,
+  unreadVerdict,
+} from './advertised.ts';
+import { knownOf } from './cached-document.ts';
 import type { ControllerCaches } from './caches.ts';
 import type { WantedCondition } from './conditions.ts';
 import { LastPools } from './last-pools.ts';
@@ -53,7 +60,8 @@ export class AdvertisedIndex {
     this.#caches = caches;
     this.#onDirty = onDirty;
     for (const claim of caches.claims.items.values()) {
-      if (claim.ok) this.#link(claim.object);
+      const known = knownOf(claim);
+      if (known !== undefined) this.#link(known);
     }
     for (const [name, ipNode] of caches.ipNodes.items) this.ipNodeChanged(name, ipNode, undefined);
   }
@@ -63,7 +71,7 @@ export class AdvertisedIndex {
     return this.#claimsOf.keys();
   }
 
-  claimChanged(now: IpClaim | undefined, before: IpClaim | undefined): void {
+  claimChanged(now: ClaimCore | undefined, before: ClaimCore | undefined): void {
     const touched = new Set([...servicesOf(before), ...servicesOf(now)]);
     const name = (now ?? before)?.name;
     for (const service of servicesOf(before)) {
@@ -126,7 +134,9 @@ export class AdvertisedIndex {
     if (service === undefined || names === undefined) return undefined;
     const verdicts = [...names].sort().flatMap((name) => {
       const claim = this.#caches.claims.get(name);
-      if (claim?.ok !== true || !isFor(claim.object, service)) return [];
+      const known = knownOf(claim);
+      if (claim === undefined || known === undefined || !isFor(known, service)) return [];
+      if (!claim.ok) return [unreadVerdict(known, claim.sentence)];
       return [claimVerdict(this.#advertised(claim.object, key))];
     });
     return advertisedCondition(verdicts);
@@ -199,7 +209,7 @@ export class AdvertisedIndex {
     return this.#pools.of(claim, named === undefined ? pools.items.values() : [named]);
   }
 
-  #link(claim: IpClaim): void {
+  #link(claim: ClaimCore): void {
     for (const service of servicesOf(claim)) {
       const claims = this.#claimsOf.get(service);
       if (claims === undefined) this.#claimsOf.set(service, new Set([claim.name]));
@@ -231,12 +241,12 @@ export class AdvertisedIndex {
 
 const NOBODY: ReadonlyMap<string, IpNodeRefusal> = new Map();
 
-function servicesOf(claim: IpClaim | undefined): readonly string[] {
+function servicesOf(claim: ClaimCore | undefined): readonly string[] {
   return claim === undefined ? [] : claim.services.map(serviceKey);
 }
 
 /** not for another Service of the same name that is gone */
-function isFor(claim: IpClaim, { namespace, name, uid }: Service): boolean {
+function isFor(claim: ClaimCore, { namespace, name, uid }: Service): boolean {
   return claim.services.some(
     (each) => each.namespace === namespace && each.name === name && (each.uid ?? uid) === uid,
   );

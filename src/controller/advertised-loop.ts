@@ -13,7 +13,7 @@ import { DONE, KeyQueue, type QueueOutcome } from '../sources/kube/key-queue.ts'
 import { inNamespace, SERVICES } from '../sources/kube/resources.ts';
 import { ADVERTISED } from './advertised.ts';
 import { AdvertisedIndex } from './advertised-index.ts';
-import type { CachedDocument } from './cached-document.ts';
+import { type CachedDocument, knownOf } from './cached-document.ts';
 import type { ControllerCaches } from './caches.ts';
 import { changedCondition, type WantedCondition } from './conditions.ts';
 import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
@@ -127,7 +127,7 @@ class Run {
     const soon = () => this.#soon();
     return [
       caches.subscribe('claims', (_, now, before) => {
-        index.claimChanged(objectOf(now), objectOf(before));
+        index.claimChanged(knownOf(now), knownOf(before));
       }),
       caches.subscribe('ipNodes', (key, now, before) => {
         index.ipNodeChanged(key, now, before);
@@ -256,10 +256,6 @@ class Run {
     const type = isNormal ? 'Normal' : 'Warning';
     this.#options.events.record({ object: serviceRef(service), type, reason, message });
   }
-}
-
-function objectOf<T>(document: CachedDocument<T> | undefined): T | undefined {
-  return document?.ok === true ? document.object : undefined;
 }
 
 /** but for its status, which is our own doing */

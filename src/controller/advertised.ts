@@ -6,6 +6,7 @@
  */
 
 import { type Family, formatAddress } from 'bgp-ts';
+import type { ClaimCore } from '../model/claim-core.ts';
 import { type IpClaim, isLocal } from '../model/ip-claim.ts';
 import { type IpNodeRefusal, mayBeCut } from '../model/ip-node.ts';
 import { levelOf } from '../model/names.ts';
@@ -65,6 +66,16 @@ export function claimVerdict({
   }
   if (isExclusive) return { address, ...exclusiveVerdict(claim, reach, refusers) };
   return { address, ...anycastVerdict(claim, reach, refusers) };
+}
+
+/** Of a claim that cannot be read: agents that have had a good form of it announce that, and nobody else can. */
+export function unreadVerdict(claim: ClaimCore, sentence: string): ClaimVerdict {
+  const address = formatAddress(claim.address);
+  if (claim.withdrawn !== undefined) {
+    return { address, reason: 'Withdrawn', message: claim.withdrawn.reason };
+  }
+  const message = `not known whether it is advertised: IPClaim ${claim.name} cannot be read (${sentence})`;
+  return { address, reason: 'NotKnown', message };
 }
 
 const NOT_ADVERTISED = 'not advertised: ';

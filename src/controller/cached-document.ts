@@ -3,7 +3,10 @@
  * what a guarded write needs. Pure. One bad object is one entry that says so; it never hides another.
  */
 
+import type { ClaimCore } from '../model/claim-core.ts';
+import type { IpClaim } from '../model/ip-claim.ts';
 import type { Labels } from '../model/labels.ts';
+import { optional } from '../model/optional.ts';
 import type { Converted } from '../model/refusal.ts';
 import type { Condition } from '../model/service.ts';
 import type { KubeObject } from '../sources/kube/api.ts';
@@ -14,7 +17,13 @@ import { isRecordOfOurs } from '../sources/kube/written-fields.ts';
 export type CachedDocument<T> =
   | { readonly ok: true; readonly meta: DocumentMeta; readonly object: T }
   /** `sentence` says what is wrong and what to do */
-  | { readonly ok: false; readonly meta: DocumentMeta; readonly sentence: string };
+  | {
+      readonly ok: false;
+      readonly meta: DocumentMeta;
+      readonly sentence: string;
+      /** what can be read of a claim all the same */
+      readonly core?: ClaimCore;
+    };
 
 export interface DocumentMeta {
   readonly name: string;
@@ -34,11 +43,20 @@ export interface DocumentMeta {
   readonly conditions: readonly Condition[];
 }
 
-export function cachedDocument<T>(object: KubeObject, made: Converted<T>): CachedDocument<T> {
+export function cachedDocument<T>(
+  object: KubeObject,
+  made: Converted<T> & { readonly core?: ClaimCore },
+): CachedDocument<T> {
   const meta = documentMeta(object);
   if (made.ok) return { ok: true, meta, object: made.object };
   const where = made.path.join('.');
-  return { ok: false, meta, sentence: where === '' ? made.sentence : `${where}: ${made.sentence}` };
+  const sentence = where === '' ? made.sentence : `${where}: ${made.sentence}`;
+  return { ok: false, meta, sentence, ...optional('core', made.core) };
+}
+
+/** What is known of a claim, whether all of it can be read or not. */
+export function knownOf(document: CachedDocument<IpClaim> | undefined): ClaimCore | undefined {
+  return document?.ok === true ? document.object : document?.core;
 }
 
 function documentMeta(object: KubeObject): DocumentMeta {

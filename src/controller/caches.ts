@@ -23,7 +23,6 @@ import { convertEndpointSlice } from '../sources/kube/convert-endpoint-slice.ts'
 import { convertIpNode } from '../sources/kube/convert-ip-node.ts';
 import { convertLease, type Lease } from '../sources/kube/convert-lease.ts';
 import { convertNode } from '../sources/kube/convert-node.ts';
-import { convertService } from '../sources/kube/convert-service.ts';
 import { Informer } from '../sources/kube/informer.ts';
 import {
   BGP_PEERS,
@@ -37,6 +36,7 @@ import {
   SERVICES,
 } from '../sources/kube/resources.ts';
 import { type CachedDocument, cachedDocument } from './cached-document.ts';
+import { convertCachedService } from './cached-service.ts';
 
 export interface CachedNamespace {
   readonly name: string;
@@ -93,9 +93,12 @@ export class ControllerCaches {
       resource: Resource,
       convert: (object: KubeObject) => T | undefined,
       selection: Selection = {},
-    ) => new KindCache({ ...sources, resource, convert, selection }, () => this.#synced());
+    ) =>
+      new KindCache({ ...sources, resource, convert, selection, pageSize: PAGE }, () =>
+        this.#synced(),
+      );
     this.#caches = {
-      services: cache(SERVICES, convertService),
+      services: cache(SERVICES, convertCachedService),
       namespaces: cache(NAMESPACES, convertNamespace),
       endpointSlices: cache(ENDPOINT_SLICES, convertEndpointSlice, OF_SERVICES),
       nodes: cache(NODES, convertNode),
@@ -192,10 +195,14 @@ const KINDS: readonly CacheKind[] = [
 /** slices that belong to no Service tell us nothing */
 const OF_SERVICES: Selection = { labelSelector: 'kubernetes.io/service-name' };
 
+/** a list as a whole would be in memory three times over: as bytes, as text, as objects */
+const PAGE = 500;
+
 interface KindSources<T> extends CacheSources {
   readonly resource: Resource;
   readonly selection: Selection;
   readonly convert: (object: KubeObject) => T | undefined;
+  readonly pageSize: number;
 }
 
 class KindCache<T> {

@@ -6,13 +6,14 @@ import type { IpClaim } from '../model/ip-claim.ts';
 import { optional } from '../model/optional.ts';
 import type { KubeObject } from '../sources/kube/api.ts';
 import { convertClaimObject } from '../sources/kube/convert-documents.ts';
-import { type CachedDocument, cachedDocument } from './cached-document.ts';
+import { type CachedDocument, cachedDocument, knownOf } from './cached-document.ts';
 
 /** undefined: its name is no address, so it has none */
 export function claimRecord(document: CachedDocument<IpClaim>): ClaimRecord | undefined {
   const { name, uid, resourceVersion, createdMs, isBeingDeleted, labels, annotations } =
     document.meta;
-  const address = document.ok ? document.object.address : parseClaimName(name);
+  const known = knownOf(document);
+  const address = known?.address ?? parseClaimName(name);
   if (address === undefined) return undefined;
   const base = {
     ...optional('isOnlyOurs', document.meta.isOnlyOurs),
@@ -25,14 +26,15 @@ export function claimRecord(document: CachedDocument<IpClaim>): ClaimRecord | un
     labels,
     annotations,
   };
-  if (!document.ok) return { ...base, services: [], isUnreadable: true };
-  const { pool, services, withdrawn } = document.object;
+  if (known === undefined) return { ...base, services: [], isUnreadable: true };
+  const { pool, services, withdrawn } = known;
   return {
     ...base,
     ...optional('pool', pool),
     services,
     ...optional('withdrawn', withdrawn),
     isUnreadable: false,
+    ...optional('fault', document.ok ? undefined : document.sentence),
   };
 }
 

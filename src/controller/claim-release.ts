@@ -12,6 +12,7 @@ import type { LoopContext } from './loops.ts';
 import { isAwaited, quarantine } from './quarantine.ts';
 import { freedomOf, isHeldBy } from './release-rules.ts';
 import { ReleaseWaits } from './release-waits.ts';
+import type { ReleaseWatch } from './release-watch.ts';
 import type { ServiceWorld } from './service-world.ts';
 
 const DELETES = 4;
@@ -23,11 +24,13 @@ export class ClaimRelease {
   readonly #queue: KeyQueue;
   readonly #ends: (() => void)[] = [];
   readonly #waits = new ReleaseWaits();
+  readonly #releases: ReleaseWatch;
 
-  constructor(context: LoopContext, world: ServiceWorld) {
+  constructor(context: LoopContext, world: ServiceWorld, releases: ReleaseWatch) {
     const { clock, random, counters } = context;
     this.#context = context;
     this.#world = world;
+    this.#releases = releases;
     this.#writer = new ClaimWriter(context.api, world);
     this.#queue = new KeyQueue({
       clock,
@@ -58,6 +61,8 @@ export class ClaimRelease {
   /** a claim that has perhaps been released */
   readonly due = (name: string): void => this.#queue.add(name);
 
+  readonly awaitedBy = (name: string): Iterable<string> => this.#waits.nodesOf(name);
+
   /** Only claims that wait for this node are looked at, and as a whole only those that wait for nobody else. */
   #heard(node: string): void {
     const { caches } = this.#context;
@@ -81,11 +86,10 @@ export class ClaimRelease {
     this.#waits.forget(name);
     const claim = this.#released(name);
     if (claim === undefined) return DONE;
-    const nowMs = this.#context.clock.wallTimeMs();
-    const freedom = freedomOf(claim, quarantine(this.#context));
+    const freedom = freedomOf(claim, quarantine({ ...this.#context, releases: this.#releases }));
     if (freedom.kind === 'held') {
       this.#waits.set(name, freedom.by);
-      return { kind: 'retry', afterMs: Math.max(freedom.untilMs - nowMs, 1) };
+      return { kind: 'retry', afterMs: Math.max(freedom.leftMs, 1) };
     }
     return await this.#delete(claim);
   }

@@ -43,7 +43,7 @@ export class ClaimWriter {
     const made = await this.#made(name, body);
     if (made === undefined) return 'again';
     const record = recordOf(made);
-    if (record === undefined || !isFor(record, body.spec.services)) {
+    if (record === undefined || record.fault !== undefined || !isFor(record, body.spec.services)) {
       return await this.#unmake(name, made);
     }
     this.#world.learned(record);

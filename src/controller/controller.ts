@@ -18,6 +18,7 @@ import { type ControllerFacts, controllerFacts } from './facts.ts';
 import { KubeletLeases } from './kubelet-leases.ts';
 import { LivenessWatch } from './liveness-watch.ts';
 import type { ControllerLoop, LoopContext, LoopSettings } from './loops.ts';
+import { ReleaseWatch } from './release-watch.ts';
 import { ALWAYS, WriteGuard, type WriteRight } from './write-guard.ts';
 
 export interface ControllerOptions {
@@ -53,6 +54,8 @@ export class Controller {
   readonly #caches: ControllerCaches;
   /** a standby looks too, so that it knows who is dead when it takes over */
   readonly #livenessWatch: LivenessWatch;
+  /** and how long addresses have been given back */
+  readonly #releaseWatch: ReleaseWatch;
   readonly #election: Election | undefined;
   #term: Term | undefined;
   #mayLead = false;
@@ -63,6 +66,7 @@ export class Controller {
     this.#caches = new ControllerCaches({ api, clock, random, log });
     const kubelets = new KubeletLeases({ api, clock, log });
     this.#livenessWatch = new LivenessWatch({ clock, log, caches: this.#caches, kubelets });
+    this.#releaseWatch = new ReleaseWatch({ clock, caches: this.#caches });
     if (times === undefined) return;
     const onLead = () => this.#lead();
     const onLost = () => this.#follow();
@@ -89,6 +93,7 @@ export class Controller {
   start(): void {
     this.#caches.start();
     this.#livenessWatch.start();
+    this.#releaseWatch.start();
     this.#caches.whenSynced(() => this.#begin());
     if (this.#election === undefined) this.#lead();
     else this.#election.start();
@@ -105,6 +110,7 @@ export class Controller {
     await this.#end();
     await this.#election?.stop(end);
     this.#livenessWatch.stop();
+    this.#releaseWatch.stop();
     this.#caches.stop();
   }
 
@@ -139,7 +145,11 @@ export class Controller {
       onDropped: (why) => counters.eventDropped(why),
       isBusy: () => this.#term?.loops.some(({ isBusy = false }) => isBusy) ?? false,
     });
-    const ours = { caches: this.#caches, livenessWatch: this.#livenessWatch };
+    const ours = {
+      caches: this.#caches,
+      livenessWatch: this.#livenessWatch,
+      releaseWatch: this.#releaseWatch,
+    };
     const context = { ...this.#options, ...ours, api: guard, events, counters };
     this.#term = { guard, events, loops: loops(context) };
     for (const loop of this.#term.loops) loop.start();

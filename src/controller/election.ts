@@ -6,6 +6,7 @@
 import type { Clock, Random, Timer } from 'bgp-ts';
 import type { Log } from '../log/log.ts';
 import { CONTROLLER_LEASE, NAMESPACE } from '../model/names.ts';
+import { optional } from '../model/optional.ts';
 import {
   ApiError,
   ApiUnreachable,
@@ -51,6 +52,8 @@ export class Election {
   #state: ElectionState = {};
   /** the Lease as it was last read or written, for its resourceVersion */
   #lease: KubeObject | undefined;
+  /** how often it has gone to another, as far as we have seen: that goes on where somebody deletes it */
+  #transitions: number | undefined;
   #isLeading = false;
   #isStopped = true;
   #isLeaving = false;
@@ -149,7 +152,7 @@ export class Election {
     const record = lease && leaseRecord(lease);
     const nowMs = clock.now();
     if (record !== undefined) this.#state = observe(this.#state, record, nowMs);
-    this.#options.onRecord?.(record);
+    this.#note(record);
     const intent = intentOf(this.#state, record, { identity, times, nowMs });
     if (intent !== 'wait') {
       await this.#hold(lease, record);
@@ -175,13 +178,19 @@ export class Election {
     const sentMs = clock.now();
     const wallMs = clock.wallTimeMs();
     const isLeaving = this.#isLeaving;
-    const body = leaseBody({ identity, times, wallMs, before: lease, record, isLeaving });
+    const about = {
+      before: lease,
+      record,
+      isLeaving,
+      ...optional('transitions', this.#transitions),
+    };
+    const body = leaseBody({ identity, times, wallMs, ...about });
     this.#lease =
       lease === undefined
         ? await api.create(LEASES, body, this.#bound())
         : await api.update(LEASES, CONTROLLER_LEASE, body, this.#bound());
     this.#state = held(this.#state, sentMs, times);
-    this.#options.onRecord?.(leaseRecord(this.#lease));
+    this.#note(leaseRecord(this.#lease));
     // an answer that took longer than the deadline holds nothing
     if (!isHeld(this.#state, clock.now()) || this.#isStopped) return;
     this.#watchDeadline();
@@ -189,6 +198,11 @@ export class Election {
     this.#isLeading = true;
     this.#options.log.info('controller.lead', { identity }, 'leading');
     this.#options.onLead();
+  }
+
+  #note(record: LeaseRecord | undefined): void {
+    if (record !== undefined) this.#transitions = record.transitions;
+    this.#options.onRecord?.(record);
   }
 
   /** short enough for a second try before the deadline */

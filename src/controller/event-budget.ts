@@ -1,11 +1,14 @@
 /**
  * Which events are told, pure: the same words about the same object make a series (one Event with a count) and not a flood; each
- * object, and all together, have a bucket of tokens. What finds its bucket empty is dropped and counted by the caller.
+ * object, each namespace, and all together have a bucket of tokens. A namespace has less than half of what all have, so that one tenant
+ * does not keep the events of another from being told. What finds its bucket empty is dropped and counted by the caller.
  */
 
 export interface EventText {
   /** uid of the object, or what stands for it */
   readonly object: string;
+  /** of the object; absent: it belongs to the cluster */
+  readonly namespace?: string;
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly message: string;
@@ -17,6 +20,7 @@ export interface BudgetLimits {
   /** a series is written again at most this often */
   readonly repeatMs: number;
   readonly perObject: BucketLimits;
+  readonly perNamespace: BucketLimits;
   readonly overall: BucketLimits;
   /** series and buckets that are remembered at most; the longest unused go first */
   readonly remembered: number;
@@ -31,6 +35,7 @@ export const EVENT_LIMITS: BudgetLimits = {
   seriesMs: 10 * 60_000,
   repeatMs: 60_000,
   perObject: { burst: 10, perSecond: 1 / 60 },
+  perNamespace: { burst: 40, perSecond: 3 },
   overall: { burst: 100, perSecond: 10 },
   remembered: 5000,
 };
@@ -69,9 +74,12 @@ export class EventBudget {
     const key = seriesKey(event);
     const series = this.#series.get(key);
     if (series !== undefined && nowMs - series.lastMs <= this.#limits.seriesMs) {
-      return this.#again(key, series, nowMs);
+      return this.#again(event, series, nowMs);
     }
-    if (!this.#takeBoth(event.object, nowMs)) return { kind: 'drop' };
+    const ofObject = this.#bucket(event.object, this.#limits.perObject, nowMs);
+    if (!take(ofObject, this.#limits.perObject, nowMs) || !this.#takeShared(event, nowMs)) {
+      return { kind: 'drop' };
+    }
     remember(this.#series, key, { count: 1, lastMs: nowMs, writtenMs: nowMs }, this.#limits);
     return { kind: 'tell' };
   }
@@ -81,21 +89,28 @@ export class EventBudget {
     this.#series.delete(seriesKey(event));
   }
 
-  #again(key: string, series: Series, nowMs: number): EventVerdict {
+  #again(event: EventText, series: Series, nowMs: number): EventVerdict {
     series.count += 1;
     series.lastMs = nowMs;
-    remember(this.#series, key, series, this.#limits);
+    remember(this.#series, seriesKey(event), series, this.#limits);
     if (nowMs - series.writtenMs < this.#limits.repeatMs) return { kind: 'counted' };
-    if (!take(this.#overall, this.#limits.overall, nowMs)) return { kind: 'counted' };
+    if (!this.#takeShared(event, nowMs)) return { kind: 'counted' };
     series.writtenMs = nowMs;
     return { kind: 'repeat', count: series.count };
   }
 
-  #takeBoth(object: string, nowMs: number): boolean {
-    const { perObject, overall } = this.#limits;
-    const bucket = this.#buckets.get(object) ?? { tokens: perObject.burst, atMs: nowMs };
-    remember(this.#buckets, object, bucket, this.#limits);
-    return take(bucket, perObject, nowMs) && take(this.#overall, overall, nowMs);
+  #takeShared({ namespace }: EventText, nowMs: number): boolean {
+    const { perNamespace, overall } = this.#limits;
+    const hasPlace =
+      namespace === undefined ||
+      take(this.#bucket(`namespace ${namespace}`, perNamespace, nowMs), perNamespace, nowMs);
+    return hasPlace && take(this.#overall, overall, nowMs);
+  }
+
+  #bucket(key: string, { burst }: BucketLimits, nowMs: number): Bucket {
+    const bucket = this.#buckets.get(key) ?? { tokens: burst, atMs: nowMs };
+    remember(this.#buckets, key, bucket, this.#limits);
+    return bucket;
   }
 }
 

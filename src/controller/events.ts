@@ -6,6 +6,7 @@
 import type { Clock } from 'bgp-ts';
 import type { Log } from '../log/log.ts';
 import { API_VERSION } from '../model/names.ts';
+import { optional } from '../model/optional.ts';
 import type { Service } from '../model/service.ts';
 import { ApiError, ApiUnreachable, type KubeApi } from '../sources/kube/api.ts';
 import { EVENTS, inNamespace } from '../sources/kube/resources.ts';
@@ -88,8 +89,9 @@ export class EventRecorder implements EventSink {
     if (this.#isStopped) return;
     const { clock, onDropped } = this.#options;
     const message = event.message.slice(0, MAX_MESSAGE);
-    const object = event.object.uid;
-    const text = { object, type: event.type, reason: event.reason, message };
+    const { uid, namespace } = event.object;
+    const { type, reason } = event;
+    const text = { object: uid, ...optional('namespace', namespace), type, reason, message };
     const verdict = this.#budget.ask(text, clock.now());
     if (verdict.kind === 'counted') return;
     if (verdict.kind === 'drop') {

@@ -4,13 +4,13 @@
  */
 
 import { ALLOCATED_CONDITION } from '../allocator/decision.ts';
+import { claimPhase } from '../model/claim-phase.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpNode } from '../model/ip-node.ts';
-import { RELEASED_BY_ANNOTATION } from '../model/names.ts';
+import { READY_CONDITION, RELEASED_BY_ANNOTATION } from '../model/names.ts';
 import type { CachedDocument, DocumentMeta } from './cached-document.ts';
 import type { ControllerCaches } from './caches.ts';
 import { isTwin } from './peer-status.ts';
-import { READY_CONDITION } from './pool-register.ts';
 
 export interface ControllerFacts {
   readonly isLeading: boolean;
@@ -78,7 +78,7 @@ function phaseOf(claim: CachedDocument<IpClaim>): ClaimPhase {
   if (claim.meta.annotations[RELEASED_BY_ANNOTATION] !== undefined) return 'released';
   if (!claim.ok) return 'refused';
   if (claim.object.withdrawn !== undefined) return 'withdrawn';
-  const phase = String(claim.meta.status['phase'] ?? '').toLowerCase();
+  const phase = claimPhase(claim.meta.status['phase'], claim.meta.labels).toLowerCase();
   return CLAIM_PHASES.find((known) => known === phase) ?? 'pending';
 }
 

@@ -8,6 +8,7 @@ import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpPool } from '../model/ip-pool.ts';
 import { poolHolds } from '../model/pool-addresses.ts';
 import type { CachedDocument } from './cached-document.ts';
+import { isRefused } from './pool-register.ts';
 
 type Pools = Iterable<CachedDocument<IpPool>>;
 
@@ -21,7 +22,8 @@ export class LastPools {
       const { object } = pool;
       const isIts =
         claim.pool === undefined ? poolHolds(object, claim.address) : claim.pool === object.name;
-      if (!isIts) continue;
+      // what a Service was given out of it stays; what a person claims stands by pools that are in force
+      if (!isIts || (isRefused(pool) && !outlivesPool(claim))) continue;
       if (claim.pool !== undefined) this.#forms.set(claim.pool, object);
       return object;
     }

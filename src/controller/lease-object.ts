@@ -27,6 +27,8 @@ export interface LeaseWords {
   readonly wallMs: number;
   readonly before: KubeObject | undefined;
   readonly record: LeaseRecord | undefined;
+  /** of the last record that was seen: one that somebody deleted is made anew with a higher count */
+  readonly transitions?: number;
   /** the holder is going away, or restarts as planned */
   readonly isLeaving?: boolean;
 }
@@ -46,7 +48,7 @@ export function leaseBody(words: LeaseWords): object {
       leaseDurationSeconds: identity === '' ? 1 : Math.max(1, Math.ceil(times.leaseMs / 1000)),
       acquireTime: acquired ?? time,
       renewTime: time,
-      leaseTransitions: transitions(identity, record),
+      leaseTransitions: transitions(words),
     },
   };
 }
@@ -60,8 +62,8 @@ function metadataOf({ before, isLeaving = false }: LeaseWords): object {
 }
 
 /** counts who came to lead, not who left */
-function transitions(identity: string, record: LeaseRecord | undefined): number {
-  if (record === undefined) return 0;
+function transitions({ identity, record, transitions: before = -1 }: LeaseWords): number {
+  if (record === undefined) return before + 1;
   const isTaken = identity !== '' && record.holder !== identity;
   return record.transitions + (isTaken ? 1 : 0);
 }

@@ -11,8 +11,8 @@ export interface ListedOptions {
   readonly reservedFor: (service: Service) => readonly Address[];
   readonly take: (address: Address, by: string) => void;
   readonly release: (address: Address, by: string) => void;
-  /** somebody began or ceased to list it */
-  readonly touched: (address: Address) => void;
+  /** somebody began to list it, or ceased to */
+  readonly touched: (address: Address, isListed: boolean) => void;
 }
 
 interface Lister {
@@ -70,14 +70,14 @@ export class ListedAddresses {
     this.#byAddress.set(id, keys);
     if (keys.has(key)) return;
     keys.add(key);
-    this.#options.touched(address);
+    this.#options.touched(address, true);
   }
 
   #unlist(key: string, id: string, address: Address): void {
     const keys = this.#byAddress.get(id);
     keys?.delete(key);
     if (keys?.size === 0) this.#byAddress.delete(id);
-    this.#options.touched(address);
+    this.#options.touched(address, false);
   }
 }
 

@@ -8,6 +8,7 @@ import type { ControllerCaches } from './caches.ts';
 import type { ControllerCounters } from './counters.ts';
 import type { EventSink } from './events.ts';
 import type { LivenessWatch } from './liveness-watch.ts';
+import type { ReleaseWatch } from './release-watch.ts';
 
 export interface ControllerLoop {
   /** the caches have synced */
@@ -27,6 +28,8 @@ export interface LoopContext {
   readonly caches: ControllerCaches;
   /** runs in a standby too; absent: the loops have one of their own */
   readonly livenessWatch?: LivenessWatch;
+  /** likewise */
+  readonly releaseWatch?: ReleaseWatch;
   readonly events: EventSink;
   readonly counters: ControllerCounters;
   readonly settings: LoopSettings;

@@ -6,11 +6,13 @@
 
 import type { Clock, Random } from 'bgp-ts';
 import type { Log } from '../log/log.ts';
+import { claimPhase } from '../model/claim-phase.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpPool } from '../model/ip-pool.ts';
 import {
   EPOCH_ANNOTATION,
   FORMER_NODES_ANNOTATION,
+  POOL_LABEL,
   RELEASED_BY_ANNOTATION,
 } from '../model/names.ts';
 import { epochAfter } from '../scheduler/epoch.ts';
@@ -22,7 +24,7 @@ import { convertClaimObject } from '../sources/kube/convert-documents.ts';
 import { DONE, KeyQueue, type QueueOutcome } from '../sources/kube/key-queue.ts';
 import { IP_CLAIMS } from '../sources/kube/resources.ts';
 import { NO_RECORD } from '../sources/kube/written-fields.ts';
-import { type CachedDocument, cachedDocument } from './cached-document.ts';
+import { type CachedDocument, cachedDocument, knownOf } from './cached-document.ts';
 import type { ControllerCaches } from './caches.ts';
 import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
 import { documentRef, type EventSink } from './events.ts';
@@ -38,6 +40,7 @@ import { PlacementNodes } from './placement-nodes.ts';
 import { newlyRefused } from './placement-refusals.ts';
 import { ANYCAST_PLACED, claimStatus, type PlacementVerdict } from './placement-status.ts';
 import { lookAt, type PlacementSubject } from './placement-subject.ts';
+import { isRefused } from './pool-register.ts';
 
 export interface PlacementLoopOptions {
   readonly api: KubeApi;
@@ -122,7 +125,9 @@ export class PlacementLoop {
     this.#ends = [
       caches.subscribe('claims', (key) => this.#noteClaim(key)),
       caches.subscribe('pools', (_key, now, before) => {
-        if (now?.meta.generation !== before?.meta.generation) this.#lookAtAll();
+        const wasRefused = before !== undefined && isRefused(before);
+        const isOther = now?.meta.generation !== before?.meta.generation;
+        if (isOther || (now !== undefined && isRefused(now)) !== wasRefused) this.#lookAtAll();
       }),
       caches.subscribe('nodes', (name) => this.#noteNode(name)),
       caches.subscribe('ipNodes', (name, now, before) => {
@@ -161,7 +166,8 @@ export class PlacementLoop {
 
   #noteClaim(key: string): void {
     const document = this.#known(key);
-    const claim = document?.ok === true ? document.object : undefined;
+    // one that cannot be read stays where it is, and weighs there
+    const claim = knownOf(document);
     this.#index.set(key, claim);
     this.#endpoints.set(key, claim);
     if (document === undefined) this.#forget(key);
@@ -253,13 +259,13 @@ export class PlacementLoop {
   }
 
   async #write(subject: PlacementSubject, write: ClaimWrite): Promise<QueueOutcome> {
-    const { api, counters = NO_COUNTERS } = this.#options;
+    const { api, clock, counters = NO_COUNTERS } = this.#options;
     const { name, meta } = subject;
     const { uid, resourceVersion } = meta;
     const former = formerAfter(meta, write.labels, (node) =>
       this.#nodes.hasLetGo(node, BigInt(resourceVersion)),
     );
-    const epoch = epochAfter(meta, write.labels);
+    const epoch = epochAfter(meta, write.labels, clock.wallTimeMs());
     const annotations = {
       ...(former !== undefined && { [FORMER_NODES_ANNOTATION]: former }),
       ...(epoch !== undefined && { [EPOCH_ANNOTATION]: epoch }),
@@ -291,12 +297,18 @@ export class PlacementLoop {
 
   /** A claim that was placed once keeps that status when its nodes or its pool go: agents keep announcing what they have. */
   #judge({ meta }: Pick<CachedDocument<IpClaim>, 'meta'>, verdict: PlacementVerdict): void {
-    const isPlaced = meta.status['phase'] === 'Placed';
+    const isPlaced = this.#wasPlaced(meta);
     if (isPlaced && verdict.phase !== 'Placed' && verdict.reason !== 'Invalid') return;
     this.#verdicts.set(meta.name, verdict);
     const { clock } = this.#options;
     if (claimStatus(meta, verdict, clock.wallTimeMs()) === undefined) return;
     this.#statusQueue?.add(meta.name, STATUS_DELAY_MS);
+  }
+
+  /** A label that a person has put on a claim is no place: one of ours names its pool, or was well before. */
+  #wasPlaced({ name, status, labels }: CachedDocument<IpClaim>['meta']): boolean {
+    const isOurs = POOL_LABEL in labels || this.#verdicts.get(name) === ANYCAST_PLACED;
+    return claimPhase(status['phase'], isOurs ? labels : {}) === 'Placed';
   }
 
   async #writeStatus(key: string): Promise<QueueOutcome> {

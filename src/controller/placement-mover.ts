@@ -7,7 +7,7 @@ import { type Clock, formatAddress } from 'bgp-ts';
 import { ANYCAST_LABEL, nodeLabel } from '../model/names.ts';
 import { assignOne, type Decision } from '../scheduler/assign.ts';
 import { Filling } from '../scheduler/fill.ts';
-import { leaveAnycast } from '../scheduler/mode-change.ts';
+import { isHeldBy, leaveAnycast } from '../scheduler/mode-change.ts';
 import { type MoveStep, moveStep, type Part } from '../scheduler/move.ts';
 import type { MoveBudget } from '../scheduler/move-rate.ts';
 import { DONE, type QueueOutcome } from '../sources/kube/key-queue.ts';
@@ -135,7 +135,7 @@ export class Mover {
       }
       case 'unanswered':
         return holder?.refuses === true && target === subject.claim.node
-          ? this.#refused(subject, memory)
+          ? this.#refused(subject)
           : this.#unanswered(subject, memory, target);
       case 'write':
         return this.#mayWrite(subject, step.write);
@@ -207,7 +207,7 @@ export class Mover {
       avoid: endpoints.avoided(claim, all.eligible, left),
       ...(claim.node !== undefined && { node: claim.node }),
     };
-    const candidates = this.#isCut(claim.node) ? nodes.steady(all) : all;
+    const candidates = nodes.candidates(all, asked, demand);
     const loadOf = (node: string) => index.loadBeside(name, node);
     const { node: from } = claim;
     if (from === undefined) return assignOne(asked, candidates, loadOf);
@@ -215,13 +215,6 @@ export class Mover {
     const waiting = index.groupLoadBeside(name, group, from) + 1;
     const least = () => this.#filling.next({ from, group, eligible, waiting, loadOf });
     return assignOne(asked, candidates, loadOf, least);
-  }
-
-  /** it lives, but nobody reaches anything through it */
-  #isCut(node: string | undefined): boolean {
-    if (node === undefined) return false;
-    const { life, cutMs } = this.#options.nodes.factsOf(node);
-    return life === 'alive' && cutMs > 0;
   }
 
   #step(subject: PlacementSubject, memory: MoveMemory, target: string): MoveStep {
@@ -283,14 +276,15 @@ export class Mover {
 
   #settled(subject: PlacementSubject, memory: MoveMemory): Next {
     const { name, claim } = subject;
-    const holder = this.#part(nodeLabel(claim.node ?? ''), subject, memory);
-    const isThere =
-      holder.answer === 0 ||
-      isOverdue(memory, this.#options.clock.now()) ||
-      claim.withdrawn !== undefined;
+    const { node = '' } = claim;
+    const holder = this.#part(nodeLabel(node), subject, memory);
+    const isLate = isOverdue(memory, this.#options.clock.now());
+    const isThere = isHeldBy(holder, isLate) || claim.withdrawn !== undefined;
     const write = leaveAnycast(claim.labels, isThere);
     if (write !== undefined) return { kind: 'write', write };
     if (ANYCAST_LABEL in claim.labels) {
+      // all others would withdraw it: they go on until one that shall hold it says that it announces it
+      if (isLate) return this.#unanswered(subject, memory, node);
       this.#unsettled.add(name);
       return { kind: 'rest', again: LOOK_AGAIN };
     }
@@ -316,11 +310,9 @@ export class Mover {
   }
 
   /** The holder says that it does not announce it: it gets its time, and then another one is asked. */
-  #refused(subject: PlacementSubject, memory: MoveMemory): Next {
+  #refused(subject: PlacementSubject): Next {
     const { clock, liveness, nodes } = this.#options;
     const { name, claim, group, demand } = subject;
-    // who is no holder leaves first
-    if (ANYCAST_LABEL in claim.labels) return this.#settled(subject, memory);
     const { eligible } = nodes.group(group, demand);
     const nowMs = clock.now();
     const dueMs = this.#refusals.dueMs(name, patienceMs(claim), eligible);

@@ -3,15 +3,16 @@
  * until a node's standing changes, since nodes report often and change rarely. No I/O.
  */
 
-import type { Clock } from 'bgp-ts';
-import type { IpNode } from '../model/ip-node.ts';
+import type { Clock, Family } from 'bgp-ts';
+import type { IpNode, IpNodeSession } from '../model/ip-node.ts';
 import { nodeLabel } from '../model/names.ts';
-import type { NodeGroup } from '../scheduler/assign.ts';
+import type { AssignClaim, NodeGroup } from '../scheduler/assign.ts';
 import {
   type ClaimDemand,
   groupOf,
   hasSession,
   type NodeFacts,
+  reachOf,
   type Standing,
   standing,
   whyNobody,
@@ -35,6 +36,10 @@ export class PlacementNodes {
   readonly #groups = new Map<string, NodeGroup>();
   /** of each group: those that have had a session all the time */
   readonly #steady = new Map<NodeGroup, NodeGroup>();
+  /** of each group, by holder: those that take no path from a router that has the holder's */
+  readonly #reaching = new Map<NodeGroup, Map<string, NodeGroup>>();
+  /** of each node: which of its sessions are up, and for what */
+  readonly #sessions = new Map<string, string>();
   /** of each group: why nobody is eligible */
   readonly #whys = new Map<string, string>();
   readonly #sentences = new Map<string, string>();
@@ -80,6 +85,7 @@ export class PlacementNodes {
     if (this.#signatures.get(name) === signature) return false;
     this.#groups.clear();
     this.#steady.clear();
+    this.#reaching.clear();
     if (signature === undefined) this.#signatures.delete(name);
     else this.#signatures.set(name, signature);
     return true;
@@ -141,6 +147,52 @@ export class PlacementNodes {
     return steady;
   }
 
+  /** Of a group those that a claim should be given to that cannot stay with its holder: whoever has a part in it, and all where none is better. */
+  candidates(
+    group: NodeGroup,
+    { node: holder, near = [], avoid }: AssignClaim,
+    { family }: ClaimDemand,
+  ): NodeGroup {
+    if (holder === undefined) return group;
+    if (this.#isCut(holder)) return this.steady(group);
+    const isOpen = (name: string) => avoid?.has(name) !== true;
+    const isSettled = [holder, ...near].some(
+      (name) => isOpen(name) && group.eligible.includes(name),
+    );
+    if (isSettled) return group;
+    const reaching = this.#reachingFrom(holder, group, family);
+    return reaching.eligible.some(isOpen) ? reaching : group;
+  }
+
+  /** a router that has the path of `holder` would lose it on this node */
+  lacksRouterOf(holder: string, name: string, { family }: ClaimDemand): boolean {
+    const { ipNodes } = this.#caches;
+    return reachOf(ipNodes.get(name), ipNodes.get(holder), family) === 'lacks';
+  }
+
+  /** it lives, but nobody reaches anything through it */
+  #isCut(name: string): boolean {
+    const { life, cutMs } = this.factsOf(name);
+    return life === 'alive' && cutMs > 0;
+  }
+
+  /** those of a group over which all routers of the holder keep a path */
+  #reachingFrom(holder: string, group: NodeGroup, family: Family): NodeGroup {
+    const byHolder = this.#reaching.get(group) ?? new Map<string, NodeGroup>();
+    this.#reaching.set(group, byHolder);
+    const known = byHolder.get(holder);
+    if (known !== undefined) return known;
+    const { ipNodes } = this.#caches;
+    const had = ipNodes.get(holder);
+    const reach = group.eligible.map((name) => reachOf(ipNodes.get(name), had, family));
+    const eligible = group.eligible.filter((_, index) => reach[index] !== 'lacks');
+    // where none reaches all of them, one that reaches some is as good as one elsewhere
+    const isBetter = reach.includes('all') && reach.includes('lacks');
+    const reaching = isBetter ? { eligible, keeps: group.keeps } : group;
+    byHolder.set(holder, reaching);
+    return reaching;
+  }
+
   whyNobody(key: string, demand: ClaimDemand): string {
     const known = this.#whys.get(key);
     if (known !== undefined) return known;
@@ -154,6 +206,7 @@ export class PlacementNodes {
     this.#demands.clear();
     this.#groups.clear();
     this.#steady.clear();
+    this.#reaching.clear();
     this.#whys.clear();
     this.#sentences.clear();
     this.#signatures.clear();
@@ -161,7 +214,8 @@ export class PlacementNodes {
 
   /** nodes of which anything is kept */
   get remembered(): ReadonlySet<string> {
-    const byName = [this.#signatures, this.#sentences, this.#cutSince, this.#backSince];
+    const since = [this.#cutSince, this.#backSince];
+    const byName = [this.#signatures, this.#sentences, this.#sessions, ...since];
     return new Set([...this.#names.values(), ...byName.flatMap((map) => [...map.keys()])]);
   }
 
@@ -170,6 +224,7 @@ export class PlacementNodes {
     this.#names.delete(nodeLabel(name));
     this.#cutSince.delete(name);
     this.#backSince.delete(name);
+    this.#sessions.delete(name);
   }
 
   #known(): ReadonlySet<string> {
@@ -183,6 +238,9 @@ export class PlacementNodes {
 
   #noteSessions(name: string, ipNode: IpNode | undefined): void {
     if (ipNode?.status.sessions === undefined) return;
+    const sessions = sessionWords(ipNode.status.sessions);
+    if (this.#sessions.get(name) !== sessions) this.#reaching.clear();
+    this.#sessions.set(name, sessions);
     if (!hasSession(ipNode)) {
       if (!this.#cutSince.has(name)) this.#cutSince.set(name, this.#clock.now());
     } else if (this.#cutSince.delete(name)) {
@@ -199,4 +257,13 @@ export class PlacementNodes {
     else this.#sentences.set(name, said);
     this.#whys.clear();
   }
+}
+
+/** what decides which routers it reaches, and nothing that changes all the time */
+function sessionWords(sessions: readonly IpNodeSession[]): string {
+  const words = sessions.map(({ peer, address, state, cannotCarry = [] }) => {
+    const families = cannotCarry.map(({ family }) => family).join('+');
+    return `${peer} ${address} ${state === 'Established'} ${families}`;
+  });
+  return words.join();
 }

@@ -22,5 +22,16 @@ export function rebalanceOf(
     nodeFilter,
     ...(node !== undefined && { node }),
   }));
-  return rebalance({ claims, groups });
+  const demands = new Map(exclusive.map(({ name, group, demand }) => [name, { group, demand }]));
+  for (;;) {
+    const move = rebalance({ claims, groups });
+    const about = demands.get(move?.claim ?? '');
+    if (move === undefined || about === undefined) return move;
+    const { group, demand } = about;
+    // a router would lose its path for the sake of numbers: the next one that has few
+    if (!nodes.lacksRouterOf(move.from, move.to, demand)) return move;
+    const { eligible, keeps } = nodes.group(group, demand);
+    const before = groups.get(group)?.eligible ?? eligible;
+    groups.set(group, { eligible: before.filter((name) => name !== move.to), keeps });
+  }
 }

@@ -1,6 +1,7 @@
 /**
- * The status of a claim: placed, waiting or refused. Pure. Every agent watches claims, so it is written when a claim is placed or refused
- * for the first time and not with every move: who holds it says spec.node.
+ * The status of a claim: placed, waiting or refused. Pure. Every agent watches claims, so it is written when an exclusive claim is placed or
+ * any is refused for the first time and not with every move: who holds it says spec.node. An anycast claim that is well has none: its
+ * label says it (model/claim-phase.ts).
  */
 
 import type { Condition } from '../model/service.ts';
@@ -42,6 +43,8 @@ export function claimStatus(
 ): { readonly phase: ClaimPhase; readonly conditions: readonly Condition[] } | undefined {
   const { phase, reason, message } = verdict;
   const before = conditions.find(({ type }) => type === PLACED);
+  const hasNone = status['phase'] === undefined && before === undefined;
+  if (verdict === ANYCAST_PLACED && hasNone) return undefined;
   const wanted: WantedCondition = {
     type: PLACED,
     status: phase === 'Placed' ? 'True' : 'False',

@@ -55,8 +55,8 @@ export function lookAt(
 function noPool({ pool, address }: IpClaim): PlacementVerdict {
   const message =
     pool === undefined
-      ? `no IPPool holds ${formatAddress(address)}; add the address to one`
-      : `there is no IPPool ${pool}; make it, or name another in spec.pool`;
+      ? `no IPPool that is in force holds ${formatAddress(address)}; add the address to one`
+      : `there is no IPPool ${pool} that is in force; make it, see why it is not Ready, or name another in spec.pool`;
   return { phase: 'Refused', reason: 'NoPool', message };
 }
 

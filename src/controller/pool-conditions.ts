@@ -3,11 +3,14 @@
 import { formatAddress } from 'bgp-ts';
 import type { ClaimRecord } from '../allocator/claim-record.ts';
 import { type IpPool, LEAST_LOCAL_PREF } from '../model/ip-pool.ts';
-import { EXCLUSIVE_CLAIMS_CONDITION, OUT_OF_SERVICE_TAINT } from '../model/names.ts';
+import {
+  EXCLUSIVE_CLAIMS_CONDITION,
+  OUT_OF_SERVICE_TAINT,
+  READY_CONDITION,
+} from '../model/names.ts';
 import { poolSize } from '../model/pool-size.ts';
 import type { CachedDocument } from './cached-document.ts';
 import type { WantedCondition } from './conditions.ts';
-import { READY_CONDITION } from './pool-register.ts';
 
 export const EXHAUSTED_CONDITION = 'Exhausted';
 export const SHRUNK_CONDITION = 'ClaimsOutside';

@@ -6,9 +6,8 @@
 import { type PoolChoice, poolChoice } from '../allocator/pool-choice.ts';
 import { checkPools } from '../model/check-documents.ts';
 import type { IpPool } from '../model/ip-pool.ts';
+import { READY_CONDITION } from '../model/names.ts';
 import type { CachedDocument } from './cached-document.ts';
-
-export const READY_CONDITION = 'Ready';
 
 export class PoolRegister {
   /** uid and generation of what was accepted last */
@@ -40,11 +39,20 @@ function formOf({ meta }: CachedDocument<IpPool>): string {
   return `${meta.uid} ${meta.generation}`;
 }
 
-function isReady({ meta }: CachedDocument<IpPool>): boolean {
-  return meta.conditions.some(
-    ({ type, status, observedGeneration }) =>
-      type === READY_CONDITION && status === 'True' && observedGeneration === meta.generation,
-  );
+function isReady(document: CachedDocument<IpPool>): boolean {
+  return readyOf(document) === 'True';
+}
+
+/** A controller has refused it in just this form, by what its status says: no claim by hand stands by it. */
+export function isRefused(document: CachedDocument<IpPool>): boolean {
+  return readyOf(document) === 'False';
+}
+
+function readyOf({ meta }: CachedDocument<IpPool>): string | undefined {
+  return meta.conditions.find(
+    ({ type, observedGeneration }) =>
+      type === READY_CONDITION && observedGeneration === meta.generation,
+  )?.status;
 }
 
 /** The pool itself is as before: what changed is its status, or a label. */

@@ -7,19 +7,20 @@
 import type { Timer } from 'bgp-ts';
 import type { ClaimRecord } from '../allocator/claim-record.ts';
 import type { IpPool } from '../model/ip-pool.ts';
+import { ANYCAST_LABEL } from '../model/names.ts';
 import { optional } from '../model/optional.ts';
 import type { Condition } from '../model/service.ts';
 import { isNotFound, type Resource } from '../sources/kube/api.ts';
 import { DONE, KeyQueue, type QueueOutcome } from '../sources/kube/key-queue.ts';
 import { IP_CLAIMS, IP_POOLS } from '../sources/kube/resources.ts';
-import type { CachedDocument, DocumentMeta } from './cached-document.ts';
+import { type CachedDocument, type DocumentMeta, knownOf } from './cached-document.ts';
 import { changedCondition, type WantedCondition, withCondition } from './conditions.ts';
 import { documentRef } from './events.ts';
 import { inPool, isOutside, isToldOf } from './in-pool.ts';
 import type { LoopContext } from './loops.ts';
 import { Pace } from './pace.ts';
 import { poolStatus } from './pool-conditions.ts';
-import { type Unconfirmed, unconfirmed } from './quarantine.ts';
+import { type KnownReleases, type Unconfirmed, unconfirmed } from './quarantine.ts';
 import type { ServiceWorld } from './service-world.ts';
 
 const QUIET_MS = 1000;
@@ -34,6 +35,7 @@ const FLAGS_PER_SECOND = 20;
 export class PoolStatusLoop {
   readonly #context: LoopContext;
   readonly #world: ServiceWorld;
+  readonly #releases: Pick<KnownReleases, 'awaitedBy' | 'seenForMs'>;
   readonly #pools: KeyQueue;
   readonly #flags: KeyQueue;
   readonly #pace: Pace;
@@ -54,10 +56,15 @@ export class PoolStatusLoop {
   /** numbers that are to be told later */
   #numbers: { readonly timer: Timer; readonly dueMs: number } | undefined;
 
-  constructor(context: LoopContext, world: ServiceWorld) {
+  constructor(
+    context: LoopContext,
+    world: ServiceWorld,
+    releases: Pick<KnownReleases, 'awaitedBy' | 'seenForMs'>,
+  ) {
     const { clock, random, counters } = context;
     this.#context = context;
     this.#world = world;
+    this.#releases = releases;
     const queue = (work: (key: string) => Promise<QueueOutcome>) =>
       new KeyQueue({ clock, random, concurrency: 2, work });
     this.#pools = queue((name) => this.#writePool(name));
@@ -119,9 +126,11 @@ export class PoolStatusLoop {
     this.#exclusive = exclusive;
   }
 
-  #isExclusive({ name }: ClaimRecord): boolean {
+  /** by its own words; of one that cannot be read by where it is */
+  #isExclusive({ name, labels }: ClaimRecord): boolean {
     const document = this.#context.caches.claims.get(name);
-    return document?.ok === true && document.object.placement?.mode === 'exclusive';
+    if (document?.ok === false) return !(ANYCAST_LABEL in labels);
+    return document?.object.placement?.mode === 'exclusive';
   }
 
   #poolOf({ pool, address }: ClaimRecord): string | undefined {
@@ -132,7 +141,7 @@ export class PoolStatusLoop {
   #findUnconfirmed(): void {
     const { claims } = this.#world;
     const poolOf = (claim: ClaimRecord) => this.#poolOf(claim);
-    this.#unconfirmed = unconfirmed(claims.released, poolOf, this.#context);
+    this.#unconfirmed = unconfirmed({ ...this.#releases, released: claims.released, poolOf });
     const { againMs } = this.#unconfirmed;
     this.#againTimer?.cancel();
     this.#againTimer =
@@ -196,8 +205,8 @@ export class PoolStatusLoop {
 
   async #writeFlag(name: string): Promise<QueueOutcome> {
     const document = this.#context.caches.claims.get(name);
-    const claim =
-      document?.ok === true ? this.#world.claims.at(document.object.address) : undefined;
+    const address = knownOf(document)?.address;
+    const claim = address && this.#world.claims.at(address);
     if (document === undefined || claim === undefined) return DONE;
     await this.#pace.take();
     const wanted = inPool(claim, this.#world);

@@ -2,23 +2,23 @@
 
 import type { ClaimRecord } from '../allocator/claim-record.ts';
 import { type ClusterNode, isOutOfService } from '../model/cluster-node.ts';
-import { RELEASED_AT_ANNOTATION } from '../model/names.ts';
 import type { LoopContext } from './loops.ts';
-import { freedomOf, type Quarantine } from './release-rules.ts';
+import type { Quarantine } from './release-rules.ts';
+import type { ReleaseWatch } from './release-watch.ts';
 
 /** nodes answer within seconds; for so long it is nobody's business */
 const TELL_AFTER_MS = 60_000;
 
-export function quarantine({
-  caches,
-  settings,
-  clock,
-}: Pick<LoopContext, 'caches' | 'settings' | 'clock'>): Quarantine {
+export type QuarantineContext = Pick<LoopContext, 'caches' | 'settings'> & {
+  readonly releases: ReleaseWatch;
+};
+
+export function quarantine({ caches, settings, releases }: QuarantineContext): Quarantine {
   return {
     ipNodes: caches.ipNodes.items.values(),
     hasNode: (name) => isAwaited(caches.nodes.get(name)),
     maxStaleMs: settings.maxStaleMs,
-    nowMs: clock.wallTimeMs(),
+    seenForMs: (claim) => releases.seenForMs(claim),
   };
 }
 
@@ -34,26 +34,35 @@ export interface Unconfirmed {
   readonly againMs?: number;
 }
 
-/** `poolOf`: the pool of a claim, where it has one */
-export function unconfirmed(
-  released: Iterable<ClaimRecord>,
-  poolOf: (claim: ClaimRecord) => string | undefined,
-  context: Parameters<typeof quarantine>[0],
-): Unconfirmed {
-  const nowMs = context.clock.wallTimeMs();
+/** What the loop of releases knows: nobody is asked twice, since a thousand nodes and some hundred addresses would be asked each second. */
+export interface KnownReleases {
+  readonly released: Iterable<ClaimRecord>;
+  /** the pool of a claim, where it has one */
+  readonly poolOf: (claim: ClaimRecord) => string | undefined;
+  /** nodes that it waits for */
+  readonly awaitedBy: (name: string) => Iterable<string>;
+  readonly seenForMs: (claim: ClaimRecord) => number;
+}
+
+export function unconfirmed({
+  released,
+  poolOf,
+  awaitedBy,
+  seenForMs,
+}: KnownReleases): Unconfirmed {
   const byPool = new Map<string, Map<string, number>>();
   let againMs = Number.POSITIVE_INFINITY;
   for (const claim of released) {
-    const waitedMs = nowMs - Date.parse(claim.annotations[RELEASED_AT_ANNOTATION] ?? '');
+    const waitedMs = seenForMs(claim);
     if (waitedMs < TELL_AFTER_MS) {
       againMs = Math.min(againMs, TELL_AFTER_MS - waitedMs);
       continue;
     }
-    const freedom = freedomOf(claim, quarantine(context));
     const pool = poolOf(claim);
-    if (freedom.kind === 'free' || pool === undefined) continue;
+    const nodes = [...awaitedBy(claim.name)];
+    if (pool === undefined || nodes.length === 0) continue;
     const counts = byPool.get(pool) ?? new Map<string, number>();
-    for (const node of freedom.by) counts.set(node, (counts.get(node) ?? 0) + 1);
+    for (const node of nodes) counts.set(node, (counts.get(node) ?? 0) + 1);
     byPool.set(pool, counts);
   }
   // of several that are waited for one may answer

@@ -5,12 +5,7 @@
 
 import type { ClaimRecord } from '../allocator/claim-record.ts';
 import type { IpNode } from '../model/ip-node.ts';
-import {
-  ANYCAST_LABEL,
-  FORMER_VERSION_ANNOTATION,
-  levelOf,
-  RELEASED_AT_ANNOTATION,
-} from '../model/names.ts';
+import { ANYCAST_LABEL, FORMER_VERSION_ANNOTATION, levelOf } from '../model/names.ts';
 import { isFormerNode } from '../scheduler/former-nodes.ts';
 import { versionNumber } from '../sources/kube/object-key.ts';
 
@@ -20,23 +15,22 @@ export interface Quarantine {
   readonly hasNode: (name: string) => boolean;
   /** how long a node that does not answer is waited for */
   readonly maxStaleMs: number;
-  readonly nowMs: number;
+  /** for how long this controller has seen it released, by a clock that nobody sets */
+  readonly seenForMs: (claim: ClaimRecord) => number;
 }
 
 export type Freedom =
   | { readonly kind: 'free' }
-  /** `byMs`: wall-clock time at which it is free whatever the nodes say */
-  | { readonly kind: 'held'; readonly by: readonly string[]; readonly untilMs: number };
+  /** `leftMs`: after so long it is free whatever the nodes say */
+  | { readonly kind: 'held'; readonly by: readonly string[]; readonly leftMs: number };
 
 export function freedomOf(claim: ClaimRecord, quarantine: Quarantine): Freedom {
-  const { ipNodes, hasNode, maxStaleMs, nowMs } = quarantine;
-  const releasedMs = Date.parse(claim.annotations[RELEASED_AT_ANNOTATION] ?? '');
-  // when nobody knows when, from now on
-  const untilMs = (Number.isFinite(releasedMs) ? releasedMs : nowMs) + maxStaleMs;
-  if (untilMs <= nowMs) return { kind: 'free' };
+  const { ipNodes, hasNode, maxStaleMs, seenForMs } = quarantine;
+  const leftMs = maxStaleMs - seenForMs(claim);
+  if (leftMs <= 0) return { kind: 'free' };
   const by: string[] = [];
   for (const node of ipNodes) if (isHeldBy(claim, node, hasNode)) by.push(node.name);
-  return by.length === 0 ? { kind: 'free' } : { kind: 'held', by, untilMs };
+  return by.length === 0 ? { kind: 'free' } : { kind: 'held', by, leftMs };
 }
 
 /** whether this node is waited for */

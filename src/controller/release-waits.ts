@@ -26,6 +26,11 @@ export class ReleaseWaits {
     this.#missing.delete(claim);
   }
 
+  /** nodes that a claim waits for */
+  nodesOf(claim: string): Iterable<string> {
+    return this.#missing.get(claim) ?? [];
+  }
+
   /** The node has said something, or is gone: which claims now wait for nobody. `isHeld`: it is still waited for. */
   take(node: string, isHeld: (claim: string) => boolean): readonly string[] {
     const freed: string[] = [];

@@ -4,25 +4,29 @@
  * in another controller, decides on what it finds.
  */
 
-import type { Address } from 'bgp-ts';
+import type { Address, Family } from 'bgp-ts';
 import { type ClaimRecord, entryOf } from '../allocator/claim-record.ts';
-import { leftClaim, newClaim, updatedClaim } from '../allocator/claim-writes.ts';
+import { type GuardedPatch, leftClaim, newClaim, updatedClaim } from '../allocator/claim-writes.ts';
 import { whyLeft } from '../allocator/decide-address.ts';
-import { includes } from '../allocator/decide-external.ts';
+import { includes, isTakenBack } from '../allocator/decide-external.ts';
 import { decideService } from '../allocator/decide-service.ts';
 import { type Grant, grantedAddress, type ServiceDecision } from '../allocator/decision.ts';
 import { notForService } from '../allocator/pool-choice.ts';
-import { externalAddresses, isLocalUntold, serviceRequest } from '../allocator/service-request.ts';
+import { serviceRequest } from '../allocator/service-request.ts';
 import type { Wish } from '../allocator/waiting.ts';
 import { formatClaimName } from '../model/claim-name.ts';
 import type { IpPool } from '../model/ip-pool.ts';
-import type { Service } from '../model/service.ts';
-import { isNotFound, isRefused } from '../sources/kube/api.ts';
+import { type Service, serviceKey } from '../model/service.ts';
+import { ApiError, isNotFound, isRefused } from '../sources/kube/api.ts';
+import { BACK_OFF } from '../sources/kube/back-off.ts';
 import { DONE, KeyQueue, type QueueOutcome } from '../sources/kube/key-queue.ts';
 import { splitKey } from '../sources/kube/object-key.ts';
 import { inNamespace, SERVICES } from '../sources/kube/resources.ts';
 import { ClaimWriter, type WriteOutcome } from './claim-writer.ts';
 import { timeText } from './conditions.ts';
+import { FlapDamping } from './flap-damping.ts';
+import { eachOf, isToldOf, writtenInTurn, writtenTogether } from './grant-writes.ts';
+import { LaterKeys } from './later-keys.ts';
 import type { LoopContext } from './loops.ts';
 import { ServiceTeller } from './service-teller.ts';
 import type { ServiceWorld } from './service-world.ts';
@@ -30,12 +34,14 @@ import type { ServiceWorld } from './service-world.ts';
 /** claims that are written at the same time, and Services that are */
 const CLAIM_WRITES = 8;
 const SERVICE_WRITES = 4;
-/** while more Services wait for their claims, nobody's status is written */
+/** while more Services of its namespace wait for their claims, and more in all, no status is written there */
 const BACKLOG = 32;
 /** how often a pass decides again by itself before it waits */
 const ATTEMPTS = 5;
 /** for the watch to bring what the API has already */
 const CATCH_UP_MS = 100;
+/** many that fail one after the other wake the rest of their namespace together */
+const WAKE_MS = 1000;
 /** the first ones may be rights that come a moment later */
 const FAILURES_TO_WARN = 3;
 /** without a new address for so long: a burst is over */
@@ -55,9 +61,12 @@ export class ServiceLoop {
   readonly #claims: KeyQueue;
   readonly #services: KeyQueue;
   readonly #teller: ServiceTeller;
-  /** Services to be written when the claims are through */
-  readonly #later = new Set<string>();
+  /** Services to be written when the claims of their namespace are through */
+  readonly #later = new LaterKeys();
   readonly #ends: (() => void)[] = [];
+  readonly #damping: FlapDamping;
+  /** when a write for this Service was refused, and of which family it was, until all that it shall have is written */
+  readonly #refused = new Map<string, { readonly atMs: number; readonly family?: Family }>();
   #wroteMs = Number.NEGATIVE_INFINITY;
 
   constructor(context: LoopContext, world: ServiceWorld) {
@@ -66,6 +75,7 @@ export class ServiceLoop {
     this.#world = world;
     this.#writer = new ClaimWriter(context.api, world);
     this.#teller = new ServiceTeller(context, world);
+    this.#damping = new FlapDamping(clock, world.reachOf);
     const onFailure = (key: string, error: Error, failures: number) =>
       this.#failed(key, error, failures);
     this.#claims = new KeyQueue({
@@ -89,7 +99,7 @@ export class ServiceLoop {
   }
 
   /** this Service is to be looked at */
-  readonly due = (key: string): void => this.#claims.add(key);
+  readonly due = (key: string, delayMs = 0): void => this.#claims.add(key, delayMs);
 
   /** addresses are being given out, or were a moment ago: between two Services of a burst there may be nothing to do */
   get isBusy(): boolean {
@@ -107,42 +117,75 @@ export class ServiceLoop {
   async #workOnClaims(key: string): Promise<QueueOutcome> {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
       const pass = this.#decide(key);
-      if ((await this.#carryOut(pass)) === 'again') {
+      const granted = await this.#orLeave(pass, this.#carryOut(pass));
+      if (granted === 'again') {
         this.#context.counters.conflict('service');
         continue;
       }
       this.#world.letGo(key);
       const outcome = await this.#leave(pass);
+      if (pass.decision.problems.length === 0) this.#refused.delete(key);
       this.#tellSoon(pass);
+      this.#whenHeld(key);
       return outcome;
     }
     return { kind: 'retry' };
   }
 
+  /** What a Service gives up leaves, whatever it cannot have: a write that is refused for good must not keep a route. */
+  async #orLeave(pass: Pass, granted: Promise<WriteOutcome>): Promise<WriteOutcome> {
+    try {
+      return await granted;
+    } catch (error) {
+      if (error instanceof ApiError) await this.#leave(pass);
+      throw error;
+    }
+  }
+
   /** Without a pause between the decision and the hold on what was decided, nobody else decides on the same address. */
   #decide(key: string): Pass {
-    this.#world.letGo(key);
+    const before = this.#world.letGo(key);
     const service = this.#world.service(key);
-    if (service === undefined) this.#world.departed(key);
     const decision = decideService(key, service, this.#world.world);
     this.#world.wait(key, service && wishOf(key, service, decision));
     const shareKey = service && serviceRequest(service).shareKey;
-    const created = decision.grants.filter(({ kind }) => kind === 'create').map(grantedAddress);
+    const created = decision.grants.filter(isCreate).map(grantedAddress);
     this.#world.hold(key, created, shareKey);
+    this.#wakeAtLimit(key, before, created);
     return { key, service, decision, ...(shareKey !== undefined && { shareKey }) };
+  }
+
+  /**
+   * What was held for a Service and has become no claim is no longer counted: others of its namespace that wait for `maxAddresses` may have it.
+   * One that was refused itself is not woken before its longest pause is over: two that wake each other would ask the API without one.
+   */
+  #wakeAtLimit(key: string, before: readonly Address[], still: readonly Address[]): void {
+    const claimed = this.#world.claims.ofService(key).map(({ address }) => address);
+    if (before.every((address) => includes([...still, ...claimed], address))) return;
+    const { namespace = '' } = splitKey(key);
+    const nowMs = this.#context.clock.now();
+    for (const other of this.#world.waiting.forLimit(namespace)) {
+      if (other === key || this.#claims.failuresOf(other) > 0) continue;
+      const refusedMs = this.#refused.get(other)?.atMs ?? Number.NEGATIVE_INFINITY;
+      this.#claims.add(other, Math.max(WAKE_MS, refusedMs + BACK_OFF.longestMs - nowMs));
+    }
   }
 
   async #carryOut({ service, decision, shareKey }: Pass): Promise<WriteOutcome> {
     if (service === undefined || decision.grants.length === 0) return 'done';
     const word = shareKey === undefined ? {} : { shareKey };
-    const writes = decision.grants.map((grant) => this.#grant(grant, service, word));
-    const outcomes = await Promise.allSettled(writes);
-    let isAgain = false;
-    for (const outcome of outcomes) {
-      if (outcome.status === 'rejected') throw outcome.reason;
-      isAgain ||= outcome.value === 'again';
+    const write = (grant: Grant) => this.#grant(grant, service, word);
+    if (service.familyPolicy !== 'RequireDualStack') {
+      return await writtenTogether(decision.grants, write);
     }
-    return isAgain ? 'again' : 'done';
+    // first what was refused before: nothing is announced for one family while the other one cannot be had
+    return await writtenInTurn(service, this.#refusedFirst(service, decision.grants), write);
+  }
+
+  #refusedFirst(service: Service, grants: readonly Grant[]): readonly Grant[] {
+    const family = this.#refused.get(serviceKey(service))?.family;
+    const isLater = (grant: Grant) => grantedAddress(grant).family !== family;
+    return grants.toSorted((a, b) => Number(isLater(a)) - Number(isLater(b)));
   }
 
   async #grant(
@@ -153,8 +196,10 @@ export class ServiceLoop {
     const { reachOf, pools } = this.#world;
     if (grant.kind !== 'create') {
       const heir = this.#heirOf(grant.claim, service);
-      const body = updatedClaim({ claim: grant.claim, service, ...word, heir, reachOf });
-      return body === undefined ? 'done' : await this.#writer.patch(grant.claim, body);
+      const { claim } = grant;
+      const damping = this.#damping.of(claim);
+      const body = updatedClaim({ claim, service, ...word, heir, reachOf, damping });
+      return body === undefined ? 'done' : await this.#patch(claim, body);
     }
     const pool = pools.byName.get(grant.pool);
     if (pool === undefined) return 'again';
@@ -163,6 +208,19 @@ export class ServiceLoop {
     this.#wroteMs = this.#context.clock.now();
     if (outcome === 'done') this.#context.counters.allocated(pool.name);
     return outcome;
+  }
+
+  async #patch(claim: ClaimRecord, body: GuardedPatch): Promise<WriteOutcome> {
+    const outcome = await this.#writer.patch(claim, body);
+    if (outcome === 'done') this.#damping.wrote(claim, body);
+    return outcome;
+  }
+
+  /** What is held back is looked at when it may be announced. */
+  #whenHeld(key: string): void {
+    const heldMs = this.#world.claims.ofService(key).map((claim) => this.#damping.heldMs(claim));
+    const nextMs = Math.min(...heldMs.filter((ms) => ms > 0));
+    if (Number.isFinite(nextMs)) this.#claims.add(key, nextMs);
   }
 
   /** A pool that was renamed or split: its claims go over to the one that has their address now, if that is for their Service. */
@@ -176,24 +234,41 @@ export class ServiceLoop {
     return notForService(heir, service, labels) === undefined ? heir : undefined;
   }
 
-  /** Claims are left when neither the Service's status nor its spec names their address any more. */
-  async #leave({ key, service, decision }: Pass): Promise<QueueOutcome> {
-    for (const claim of decision.leave) {
-      const now = this.#world.claims.at(claim.address);
-      if (now === undefined || now.uid !== claim.uid) continue;
-      if (service !== undefined && isToldOf(service, now, this.#isEvicted(key, service, now)))
-        continue;
-      if (!(await this.#isGone(key, service, now))) return { kind: 'retry', afterMs: CATCH_UP_MS };
-      const atText = timeText(this.#context.clock.wallTimeMs());
-      const body = leftClaim(now, key, { atText, reachOf: this.#world.reachOf });
-      if ((await this.#writer.patch(now, body)) === 'again') return { kind: 'retry', afterMs: 1 };
-    }
-    return DONE;
+  /**
+   * Claims are left when neither the Service's status nor its spec names their address any more. Who breaks the rules of sharing is not asked: its status
+   * loses the address here and now, also while somebody deletes or edits the Service (docs/decisions/0034).
+   */
+  async #leave(pass: Pass): Promise<QueueOutcome> {
+    return await eachOf(pass.decision.leave, (claim) => this.#leaveOne(pass, claim));
   }
 
-  #isEvicted(key: string, service: Service, claim: ClaimRecord): boolean {
-    const { world } = this.#world;
-    return whyLeft({ key, service, request: serviceRequest(service), world }, claim) !== undefined;
+  async #leaveOne(pass: Pass, claim: ClaimRecord): Promise<QueueOutcome> {
+    const { key, service } = pass;
+    const now = this.#world.claims.at(claim.address);
+    if (now === undefined || now.uid !== claim.uid) return DONE;
+    const untold = await this.#untold(pass, now);
+    if (untold === 'again') return { kind: 'retry', afterMs: CATCH_UP_MS };
+    if (untold === 'no') return DONE;
+    if (!(await this.#isGone(key, service, now))) return { kind: 'retry', afterMs: CATCH_UP_MS };
+    const atText = timeText(this.#context.clock.wallTimeMs());
+    const damping = this.#damping.of(now);
+    const body = leftClaim(now, key, { atText, reachOf: this.#world.reachOf, damping });
+    return (await this.#patch(now, body)) === 'again' ? { kind: 'retry', afterMs: 1 } : DONE;
+  }
+
+  /** Whether the Service does not speak of the address any more. Who has to leave is made not to. */
+  async #untold(
+    { key, service, decision }: Pass,
+    claim: ClaimRecord,
+  ): Promise<'yes' | 'no' | 'again'> {
+    if (service === undefined) return 'yes';
+    const each = { key, service, request: serviceRequest(service), world: this.#world.world };
+    const isEvicted = whyLeft(each, claim) !== undefined;
+    if (!isEvicted || !includes(service.ingress, claim.address)) {
+      return isToldOf(service, claim, isEvicted || isTakenBack(each, claim)) ? 'no' : 'yes';
+    }
+    const taken = await this.#teller.takeOut(service, decision, claim.address);
+    return taken === 'again' ? 'again' : 'yes';
   }
 
   /**
@@ -225,9 +300,14 @@ export class ServiceLoop {
   #tellSoon({ key, service, decision }: Pass): void {
     if (service === undefined) this.#teller.forget(key);
     if (service !== undefined && this.#teller.hasNews(service, decision)) this.#later.add(key);
-    if (this.#claims.depth > BACKLOG) return;
-    for (const each of this.#later) this.#services.add(each);
-    this.#later.clear();
+    if (this.#claims.depth <= BACKLOG) {
+      for (const each of this.#later.takeAll()) this.#services.add(each);
+      return;
+    }
+    // a tenant with thousands of Services holds up its own only
+    const { namespace = '' } = splitKey(key);
+    if (this.#claims.depthOf(namespace) > BACKLOG) return;
+    for (const each of this.#later.takeOf(namespace)) this.#services.add(each);
   }
 
   async #workOnService(key: string): Promise<QueueOutcome> {
@@ -258,9 +338,27 @@ export class ServiceLoop {
     const service = this.#world.service(key);
     if (service === undefined) return;
     // what was held for it is not its own: a pool that has no other would seem to be full
-    this.#world.letGo(key);
+    this.#wakeAtLimit(key, this.#world.letGo(key), []);
     const decision = decideService(key, service, this.#world.world);
+    const [missing] = this.#refusedFirst(service, decision.grants.filter(isCreate));
+    const family = missing && grantedAddress(missing).family;
+    const atMs = this.#context.clock.now();
+    this.#refused.set(key, { atMs, ...(family !== undefined && { family }) });
+    if (missing !== undefined && service.familyPolicy === 'RequireDualStack') {
+      await this.#giveBack(service, decision);
+    }
     await this.#teller.refused(service, decision, error);
+  }
+
+  /** Who requires both families and cannot have both has none: what nobody has been told of is not announced either. */
+  async #giveBack(service: Service, { grants }: ServiceDecision): Promise<void> {
+    const key = serviceKey(service);
+    for (const grant of grants) {
+      if (grant.kind !== 'keep' || isToldOf(service, grant.claim, false)) continue;
+      const atText = timeText(this.#context.clock.wallTimeMs());
+      const body = leftClaim(grant.claim, key, { atText, reachOf: this.#world.reachOf });
+      await this.#writer.patch(grant.claim, body);
+    }
   }
 
   #failed(key: string, error: Error, failures: number): void {
@@ -272,13 +370,8 @@ export class ServiceLoop {
   }
 }
 
-/** `isEvicted`: a user's own list of external IPs does not keep it in a claim whose rules it breaks */
-function isToldOf(service: Service, claim: ClaimRecord, isEvicted: boolean): boolean {
-  if (entryOf(claim, service) === undefined) return false;
-  const { address } = claim;
-  if (includes(service.ingress, address)) return true;
-  if (isEvicted || isLocalUntold(service)) return false;
-  return includes(externalAddresses(service), address);
+function isCreate({ kind }: Grant): boolean {
+  return kind === 'create';
 }
 
 function wishOf(

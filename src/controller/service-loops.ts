@@ -3,6 +3,7 @@
 import { ClaimRelease } from './claim-release.ts';
 import type { ControllerLoop, LoopContext } from './loops.ts';
 import { PoolStatusLoop } from './pool-status.ts';
+import { ReleaseWatch } from './release-watch.ts';
 import { ServiceLoop } from './service-loop.ts';
 import { ServiceWorld } from './service-world.ts';
 
@@ -11,6 +12,8 @@ interface Run {
   readonly services: ServiceLoop;
   readonly release: ClaimRelease;
   readonly pools: PoolStatusLoop;
+  /** where it is ours alone */
+  readonly releases?: ReleaseWatch;
 }
 
 /** The caches must have synced when it starts: what they lack is taken as knowledge. */
@@ -34,15 +37,21 @@ export class ServiceLoops implements ControllerLoop {
       isDefaultClass: settings.defaultClass,
       coolDown: { coolDownMs: settings.coolDownMs ?? 0, now: () => clock.now() },
       listener: {
-        due: (key) => services.due(key),
+        due: (key, delayMs) => services.due(key, delayMs),
         poolsTouched: () => pools.touched(),
         releaseTouched: (name) => release.due(name),
       },
     });
+    const own = this.#context.releaseWatch === undefined;
+    const releases = this.#context.releaseWatch ?? new ReleaseWatch(this.#context);
+    if (own) releases.start();
     const services = new ServiceLoop(this.#context, world);
-    const release = new ClaimRelease(this.#context, world);
-    const pools = new PoolStatusLoop(this.#context, world);
-    this.#run = { world, services, release, pools };
+    const release = new ClaimRelease(this.#context, world, releases);
+    const pools = new PoolStatusLoop(this.#context, world, {
+      awaitedBy: release.awaitedBy,
+      seenForMs: (claim) => releases.seenForMs(claim),
+    });
+    this.#run = { world, services, release, pools, ...(own && { releases }) };
     release.start();
     world.start();
   }
@@ -55,5 +64,6 @@ export class ServiceLoops implements ControllerLoop {
     run.services.stop();
     run.release.stop();
     run.pools.stop();
+    run.releases?.stop();
   }
 }

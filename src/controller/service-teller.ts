@@ -1,15 +1,27 @@
 /** Tells a Service what was decided: external IPs, status, condition, events. One thing at a time, each guarded by the version looked at. */
 
-import { ALLOCATED_CONDITION, type ServiceDecision } from '../allocator/decision.ts';
+import type { Address } from 'bgp-ts';
+import { AddressSet, unique } from '../allocator/address-set.ts';
+import {
+  ALLOCATED_CONDITION,
+  grantedAddress,
+  type ServiceDecision,
+} from '../allocator/decision.ts';
 import { type Service, serviceKey } from '../model/service.ts';
-import { isConflict, isNotFound, isRefused, type KubeObject } from '../sources/kube/api.ts';
+import {
+  ApiError,
+  isConflict,
+  isNotFound,
+  isRefused,
+  type KubeObject,
+} from '../sources/kube/api.ts';
 import { convertService } from '../sources/kube/convert-service.ts';
 import { inNamespace, SERVICES } from '../sources/kube/resources.ts';
 import { serviceRef } from './events.ts';
 import type { LoopContext } from './loops.ts';
 import { EXHAUSTED_CONDITION } from './pool-conditions.ts';
 import type { ServiceWorld } from './service-world.ts';
-import { externalIpsPatch, statusPatch } from './service-writes.ts';
+import { externalIpsPatch, statusPatch, withoutIngress } from './service-writes.ts';
 
 /** a Service is told of refused writes so often at the most */
 const TELL_AGAIN_MS = 5 * 60_000;
@@ -73,8 +85,9 @@ export class ServiceTeller {
     if (decision.verdict !== undefined && isLacking(service, decision)) {
       const { ingress: _, ...rest } = decision;
       const verdict = { status: 'False', reason, message: words } as const;
+      const ingress = settledIngress(service, decision);
       try {
-        const written = await this.#tellStatus(service, { ...rest, verdict });
+        const written = await this.#tellStatus(service, { ...rest, ...ingress, verdict });
         if (written === 'again') this.#refused.delete(key);
         return;
       } catch (error) {
@@ -85,6 +98,33 @@ export class ServiceTeller {
       }
     }
     this.#record(service, { type: 'Warning', reason, message: words });
+  }
+
+  /**
+   * Takes one address out of the status, whatever else changes in the Service meanwhile: an owner that edits it without a pause would otherwise keep it
+   * for as long as it goes on. Only the entry that has this very address goes. `again`: the status was written at the same time.
+   */
+  async takeOut(
+    service: Service,
+    decision: ServiceDecision,
+    address: Address,
+  ): Promise<'done' | 'again'> {
+    this.#warn(service, decision);
+    const { namespace, name, uid } = service;
+    const { api } = this.#context;
+    const resource = inNamespace(SERVICES, namespace);
+    try {
+      const body = withoutIngress(await api.get(resource, name), uid, address);
+      if (body === undefined) return 'done';
+      const patch = { kind: 'json', body } as const;
+      this.#wrote(await api.patch(resource, name, patch, { subresource: 'status' }));
+      return 'done';
+    } catch (error) {
+      if (isNotFound(error)) return 'done';
+      if (!isConflict(error) && !isFailedTest(error)) throw error;
+      this.#context.counters.conflict('service-status');
+      return 'again';
+    }
   }
 
   async #tellStatus(service: Service, decision: ServiceDecision): Promise<'done' | 'again'> {
@@ -170,6 +210,22 @@ export class ServiceTeller {
     const { type, reason, message } = event;
     this.#context.events.record({ object: serviceRef(service), type, reason, message });
   }
+}
+
+/** the server says so of a JSON patch whose test does not hold */
+function isFailedTest(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 422;
+}
+
+/** What is claimed for it is announced, so it is told as well, beside what stands; not where it requires both families. */
+function settledIngress(
+  service: Service,
+  { ingress, grants }: ServiceDecision,
+): Pick<ServiceDecision, 'ingress'> {
+  if (ingress === undefined || service.familyPolicy === 'RequireDualStack') return {};
+  const missing = new AddressSet(grants.filter(({ kind }) => kind !== 'keep').map(grantedAddress));
+  const settled = ingress.filter((address) => !missing.has(address));
+  return { ingress: unique([...service.ingress, ...settled]) };
 }
 
 /** a claim, or an external IP, that it shall have is not written */

@@ -29,9 +29,12 @@ import { GoneServices } from './gone-services.ts';
 import { ListedAddresses } from './listed-addresses.ts';
 import { isSamePool, PoolRegister } from './pool-register.ts';
 
+/** A tenant that lists addresses of others and takes them out again, over and over, would have each of these Services written as often. */
+const UNLISTED_MS = 10_000;
+
 export interface WorldListener {
-  /** this Service has to be looked at */
-  readonly due: (key: string) => void;
+  /** this Service has to be looked at, at once or in a while */
+  readonly due: (key: string, delayMs?: number) => void;
   /** how full pools are may have changed */
   readonly poolsTouched: () => void;
   /** a claim was released, or one that was released has changed */
@@ -75,9 +78,9 @@ export class ServiceWorld {
         reservedAddresses(service, { book: this.book, namespaceLabels: this.#namespaceLabels }),
       take: (address, by) => this.book.take(address, { kind: 'external-ip', by }),
       release: (address, by) => this.#release(address, { kind: 'external-ip', by }),
-      touched: (address) => {
+      touched: (address, isListed) => {
         for (const entry of this.claims.at(address)?.services ?? []) {
-          this.#listener.due(serviceKey(entry));
+          this.#listener.due(serviceKey(entry), isListed ? 0 : UNLISTED_MS);
         }
       },
     });
@@ -161,21 +164,16 @@ export class ServiceWorld {
     for (const address of addresses) this.book.take(address, { kind: 'writing', by: key });
   }
 
-  letGo(key: string): void {
+  /** what was held; empty: nothing was */
+  letGo(key: string): readonly Address[] {
     const hold = this.#holds.get(key);
-    if (hold === undefined) return;
+    if (hold === undefined) return [];
     this.#holds.delete(key);
     for (const address of hold.addresses) this.#release(address, { kind: 'writing', by: key });
-    if (hold.word === undefined) return;
-    for (const waiting of this.waiting.forShare(hold.word)) this.#listener.due(waiting);
-  }
-
-  /**
-   * A Service is gone with what was held for it. What is let go of otherwise has become a claim, or is decided on again by the same Service at
-   * its own pace: waking those that wait for their namespace's limit then would wake the Service itself, past its back-off.
-   */
-  departed(key: string): void {
-    this.#shareFreed([key.slice(0, key.indexOf('/'))]);
+    if (hold.word !== undefined) {
+      for (const waiting of this.waiting.forShare(hold.word)) this.#listener.due(waiting);
+    }
+    return hold.addresses;
   }
 
   /** the answer to a write of ours, or to a GET */

@@ -1,9 +1,11 @@
 /** What is written to a Service: its status, its condition, the external IPs that we add and take out. Pure. */
 
-import { type Address, formatAddress, parseAddress } from 'bgp-ts';
+import { type Address, addressEquals, formatAddress, parseAddress } from 'bgp-ts';
 import { AddressSet } from '../allocator/address-set.ts';
 import { ALLOCATED_CONDITION, type ServiceDecision } from '../allocator/decision.ts';
 import type { Service } from '../model/service.ts';
+import type { KubeObject } from '../sources/kube/api.ts';
+import { filledText, part, parts } from '../sources/kube/loose-fields.ts';
 import { changedCondition } from './conditions.ts';
 
 /**
@@ -37,6 +39,34 @@ function conditionPart(
   }
   const change = changedCondition(conditions, { type: ALLOCATED_CONDITION, ...verdict }, nowMs);
   return change === undefined ? {} : { conditions: [change] };
+}
+
+/**
+ * The JSON patch of /status that takes this address out and nothing else, whichever version it meets: each entry is compared before it is removed.
+ * undefined: it is not there, or the Service is another one by now.
+ */
+export function withoutIngress(
+  object: KubeObject,
+  uid: string,
+  address: Address,
+): readonly object[] | undefined {
+  if (object.metadata.uid !== uid) return undefined;
+  const entries = parts(part(part(object, 'status'), 'loadBalancer'), 'ingress');
+  const operations = entries.flatMap((entry, index) => {
+    const written = filledText(entry, 'ip') ?? '';
+    const found = parseAddress(written);
+    if (found === undefined || !addressEquals(found, address)) return [];
+    const path = `/status/loadBalancer/ingress/${index}`;
+    return [
+      [
+        { op: 'test', path: `${path}/ip`, value: written },
+        { op: 'remove', path },
+      ],
+    ];
+  });
+  if (operations.length === 0) return undefined;
+  // from the end, so that the places of those before stay as they are
+  return [{ op: 'test', path: '/metadata/uid', value: uid }, ...operations.toReversed().flat()];
 }
 
 /** The patch of spec.externalIPs; the rest of the list, and its order, is the user's. A list that was not read to its end is left alone. */

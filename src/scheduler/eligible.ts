@@ -8,10 +8,11 @@
 
 import type { Family } from 'bgp-ts';
 import { type ClusterNode, isOutOfService } from '../model/cluster-node.ts';
-import type { IpNode } from '../model/ip-node.ts';
+import type { IpNode, IpNodeSession } from '../model/ip-node.ts';
 import type { IpPool, Placement } from '../model/ip-pool.ts';
 import { selects } from '../model/labels.ts';
 import { EXCLUDE_LABEL } from '../model/names.ts';
+import { keptAfterMs } from '../model/router-memory.ts';
 import type { NodeGroup } from './assign.ts';
 import type { Life } from './liveness.ts';
 
@@ -124,19 +125,42 @@ function ofAgent({ ipNode, cutMs }: NodeFacts): Standing | undefined {
   if (sessions === undefined) return { kind: 'keeps', sentence: 'it has not told of its sessions' };
   if (hasSession(ipNode)) return undefined;
   const sentence = 'none of its BGP sessions is up';
-  return cutMs < CUT_MS ? { kind: 'keeps', sentence } : { kind: 'gone', sentence };
+  if (cutMs < CUT_MS) return { kind: 'keeps', sentence };
+  if (cutMs >= keptAfterMs(sessions)) return { kind: 'gone', sentence };
+  return { kind: 'keeps', sentence: `${sentence}, but its routers may still have its routes` };
 }
 
 export function hasSession(ipNode: IpNode | undefined): boolean {
   return ipNode?.status.sessions?.some(({ state }) => state === 'Established') === true;
 }
 
+/**
+ * How a node stands with the routers that have the holder's path: `all` of them hear it, or it `lacks` one that it has a session with, which is
+ * down or carries nothing of this family. Nodes elsewhere have `others`: how those are reached is for the routers to know.
+ */
+export function reachOf(
+  node: IpNode | undefined,
+  holder: IpNode | undefined,
+  family: Family,
+): 'all' | 'lacks' | 'others' {
+  const own = node?.status.sessions ?? [];
+  const had = (holder?.status.sessions ?? []).filter((session) => isCarrying(session, family));
+  const found = had.map(({ peer, address }) =>
+    own.find((session) => session.peer === peer && session.address === address),
+  );
+  const isDown = found.some((session) => session !== undefined && !isCarrying(session, family));
+  if (isDown) return 'lacks';
+  return found.includes(undefined) ? 'others' : 'all';
+}
+
+function isCarrying({ state, cannotCarry = [] }: IpNodeSession, family: Family): boolean {
+  return state === 'Established' && !cannotCarry.some((each) => each.family === family);
+}
+
 /** It can speak, but nobody hears of these addresses from it: another one may be heard. */
 function ofFamily(ipNode: IpNode | undefined, { family }: ClaimDemand): Standing | undefined {
   const up = ipNode?.status.sessions?.filter(({ state }) => state === 'Established') ?? [];
-  const isCarried = up.some(({ cannotCarry = [] }) => {
-    return !cannotCarry.some((each) => each.family === family);
-  });
+  const isCarried = up.some((session) => isCarrying(session, family));
   if (up.length === 0 || isCarried) return undefined;
   const name = family === 'ipv4' ? 'IPv4' : 'IPv6';
   return { kind: 'leaves', sentence: `none of its BGP sessions carries ${name}` };

@@ -49,6 +49,8 @@ interface Sighting {
   restartingMs: number;
   /** on the clock that stands still while we are deaf */
   changedAt: number;
+  /** the same on the clock of the longest Lease, where every stall up to 6 s counts in full */
+  changedLongAt: number;
   /** when that was */
   changedMs: number;
   proofs: number;
@@ -124,6 +126,7 @@ export class Liveness {
     // one that was given back says one second, which is no promise
     if (!lease.isReleased) known.times = leaseTimes(leaseSeconds(lease.durationSeconds));
     known.changedAt = this.#clock.at(known.times, nowMs);
+    known.changedLongAt = this.#clock.at(DEFAULT_LEASE_TIMES, nowMs);
     known.changedMs = nowMs;
     known.restartingMs = lease.restartingMs ?? 0;
     known.isReleased = lease.isReleased;
@@ -164,8 +167,7 @@ export class Liveness {
    */
   forget(name: string, nowMs: number): boolean {
     const node = this.#nodes.get(name);
-    if (node !== undefined && this.#silence(node, nowMs) < this.#givenAwayMs(name, node))
-      return false;
+    if (node !== undefined && this.#leftMs(name, node, nowMs) > 0) return false;
     this.#nodes.delete(name);
     this.#routersMs.delete(name);
     return true;
@@ -198,7 +200,7 @@ export class Liveness {
     const silenceMs = this.#silence(node, nowMs);
     if (silenceMs >= node.times.durationMs) {
       if (!node.isFoundDead && !node.isDeparted) return 'unheard';
-      return silenceMs < this.#givenAwayMs(name, node) ? 'silent' : 'dead';
+      return this.#leftMs(name, node, nowMs) > 0 ? 'silent' : 'dead';
     }
     return node.proofs >= PROOFS ? 'alive' : 'unproven';
   }
@@ -221,8 +223,9 @@ export class Liveness {
       if (node.isReleased) continue;
       const { durationMs } = node.times;
       const silenceMs = this.#silence(node, nowMs);
-      for (const dueMs of [durationMs, 2 * durationMs, this.#givenAwayMs(name, node)]) {
-        if (dueMs > silenceMs) nextMs = Math.min(nextMs, dueMs - silenceMs);
+      const givenAwayMs = this.#leftMs(name, node, nowMs);
+      for (const leftMs of [durationMs - silenceMs, 2 * durationMs - silenceMs, givenAwayMs]) {
+        if (leftMs > 0) nextMs = Math.min(nextMs, leftMs);
       }
     }
     return nextMs;
@@ -246,12 +249,25 @@ export class Liveness {
     return isServed && this.#silence(node, nowMs) >= durations * durationMs;
   }
 
-  /** after so much silence another may have its claims: the node has stepped down, and if it is dead its routers have forgotten it */
-  #givenAwayMs(name: string, { times, isDeparted, restartingMs }: Sighting): number {
+  /**
+   * After so much more silence another may have its claims: the node has stepped down, and if it is dead its routers have forgotten it. Their timers do
+   * not stand still: where others renew more seldom than this node, most of the time would not count by its own clock. On the other clock a stall
+   * counts that may have hidden its last renewals, so that it may have died at the end of one.
+   */
+  #leftMs(name: string, node: Sighting, nowMs: number): number {
+    const { times, isDeparted, restartingMs, changedLongAt } = node;
+    const { durationMs, lastSignMs } = times;
+    const silenceMs = this.#silence(node, nowMs);
+    const leaseMs = durationMs - silenceMs;
     const keepMs = this.#routersMs.get(name) ?? 0;
     // nobody waits for ever for a machine that a person has taken away
-    if (isDeparted && !Number.isFinite(keepMs)) return times.durationMs;
-    return Math.max(times.durationMs, restartingMs, keepMs === 0 ? 0 : keepMs + times.lastSignMs);
+    if (isDeparted && !Number.isFinite(keepMs)) return leaseMs;
+    const forgottenMs = (lateMs: number) =>
+      Math.max(restartingMs, keepMs === 0 ? 0 : keepMs + lateMs);
+    const longMs = this.#clock.at(DEFAULT_LEASE_TIMES, nowMs) - changedLongAt;
+    const own = forgottenMs(lastSignMs) - silenceMs;
+    const long = forgottenMs(lastSignMs + DEFAULT_LEASE_TIMES.deafMs) - longMs;
+    return Math.max(leaseMs, Math.min(own, long));
   }
 
   #silence(node: Sighting, nowMs: number): number {
@@ -262,7 +278,9 @@ export class Liveness {
     const { uid, mark, isReleased, durationSeconds, restartingMs = 0 } = lease;
     const times = isReleased ? DEFAULT_LEASE_TIMES : leaseTimes(leaseSeconds(durationSeconds));
     const changedAt = this.#clock.at(times, nowMs);
+    const changedLongAt = this.#clock.at(DEFAULT_LEASE_TIMES, nowMs);
+    const changed = { changedAt, changedLongAt, changedMs: nowMs };
     const doubts = { isReleased, isFoundDead: false, isDeparted: false };
-    return { uid, mark, times, restartingMs, changedAt, changedMs: nowMs, proofs, ...doubts };
+    return { uid, mark, times, restartingMs, ...changed, proofs, ...doubts };
   }
 }

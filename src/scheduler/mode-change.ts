@@ -4,7 +4,7 @@
  */
 
 import type { Labels } from '../model/labels.ts';
-import { ANYCAST_LABEL, isNodeLabel } from '../model/names.ts';
+import { ANYCAST_LABEL, isNodeLabel, type PreferenceLevel } from '../model/names.ts';
 import type { MoveWrite } from './move.ts';
 
 /** spec.node and labels as an anycast claim shall have them; undefined: they are so. */
@@ -22,6 +22,23 @@ export function anycastWrite(
     labels: Object.fromEntries(left.map((label) => [label, null])),
     sentence: 'no node holds it any more',
   };
+}
+
+/** What its holder has told of it. */
+export interface HolderWord {
+  readonly answer?: PreferenceLevel | 'nothing';
+  readonly refusal?: object;
+  /** it refuses more than it lists */
+  readonly isCutShort?: boolean;
+}
+
+/**
+ * It says at which level it announces it. An agent of 0.1 tells none as long as all may announce it: that it has taken the claim up and refuses nothing is as
+ * much, when it has had its time.
+ */
+export function isHeldBy({ answer, refusal, isCutShort }: HolderWord, isLate: boolean): boolean {
+  if (answer !== 'nothing') return answer !== undefined;
+  return isLate && refusal === undefined && isCutShort !== true;
 }
 
 /** A claim that became exclusive: all others stop once its holder announces it as one. */

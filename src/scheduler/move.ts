@@ -160,7 +160,12 @@ function stepDown(view: MoveView, holder: Other, { target, others, heard }: Scen
     return write(`${holder.label} leaves`, { [holder.label]: null });
   }
   const [next] = free;
-  if (next === undefined) return { kind: 'wait', sentence: 'no level of preference is free yet' };
+  if (next === undefined) {
+    // who refuses it needs its level no more
+    const mute = rest.filter(({ refuses }) => refuses === true);
+    if (mute.length > 0) return write('those that refuse it leave', removed(mute));
+    return { kind: 'wait', sentence: 'no level of preference is free yet' };
+  }
   return write(`${holder.label} steps down`, { [holder.label]: String(next) });
 }
 

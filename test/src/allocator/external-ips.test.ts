@@ -83,7 +83,37 @@ describe('externalIPs', () => {
     expect(world.claimsOf('a/b')).to.deep.equal(['192.0.2.3']);
     world.setPools(CLOSED);
     world.settle('a/b');
-    expect(world.claimsOf('a/b')).to.deep.equal(['192.0.2.3']);
+    expect(world.claimsOf('a/b')).to.deep.equal([]);
+    expect(world.decide('a/b').warnings.join()).to.include('does not say allowExternalIPs');
+  });
+
+  it('takes back what a pool allows no more: by hand it is announced no more, an automatic one leaves the list too', () => {
+    const shut = { ...OPEN, allowExternalIps: false };
+    const world = new AllocatorWorld(OPEN);
+    world.apply(plainService('a/hand', byHand('192.0.2.3')));
+    world.apply(plainService('a/auto', AUTO));
+    world.apply(service('a/both', byHand('192.0.2.5')));
+    world.setPools(shut);
+    for (const key of ['a/hand', 'a/auto', 'a/both']) world.settle(key);
+    expect(world.claimsOf('a/hand')).to.deep.equal([]);
+    expect(world.services.get('a/hand')?.externalIps).to.deep.equal(['192.0.2.3']);
+    expect(world.claimsOf('a/auto')).to.deep.equal([]);
+    expect(world.services.get('a/auto')?.externalIps).to.deep.equal([]);
+    expect(world.decide('a/auto').verdict).to.include({ reason: 'ExternalIPNotAllowed' });
+    // as a load balancer it may have the address, and has it already
+    expect(world.claimsOf('a/both')).to.deep.equal(['192.0.2.5']);
+    world.setPools(OPEN);
+    for (const key of ['a/hand', 'a/auto']) world.settle(key);
+    expect(world.claimsOf('a/hand')).to.deep.equal(['192.0.2.3']);
+    expect(world.claimsOf('a/auto')).to.have.length(1);
+  });
+
+  it('keeps them when their pool goes altogether, as every address of a Service', () => {
+    const world = new AllocatorWorld(OPEN);
+    world.apply(plainService('a/hand', byHand('192.0.2.3')));
+    world.setPools();
+    world.settle('a/hand');
+    expect(world.claimsOf('a/hand')).to.deep.equal(['192.0.2.3']);
   });
 
   it('does not announce a Local one of another type than LoadBalancer, and says what it needs', () => {

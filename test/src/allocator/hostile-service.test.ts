@@ -60,6 +60,24 @@ describe('a Service that carries too much', () => {
     expect(world.decide('a/greedy').verdict?.message).to.contain('it holds 32 addresses');
   });
 
+  it('names no more in spec.loadBalancerIP, of which the API server takes a megabyte', () => {
+    const list = (count: number) =>
+      Array.from({ length: count }, (_, index) => `192.0.2.${index}`).join();
+    const flood = converted({ spec: { loadBalancerIP: many(60_000).join() } });
+    expect(flood.loadBalancerIp).to.have.length(2049);
+    expect(serviceRequest(flood).addresses).to.deep.equal([]);
+    expect(serviceRequest(flood).fault).to.contain(
+      'spec.loadBalancerIP names more than 16 addresses',
+    );
+    const world = new AllocatorWorld(pool('lab', ['192.0.2.0/24']));
+    expect(world.apply(service('a/few', { loadBalancerIp: list(16) }))).to.have.length(16);
+    expect(world.apply(service('b/many', { loadBalancerIp: list(17) }))).to.deep.equal([]);
+    // an annotation that names none leaves the word to it
+    const annotations = { [ANNOTATION.addresses]: ' , ' };
+    const wrong = service('b/both', { annotations, loadBalancerIp: 'nowhere' });
+    expect(serviceRequest(wrong).fault).to.contain('in spec.loadBalancerIP is not an address');
+  });
+
   it('leaves a long annotation, many pools and a long word where they are', () => {
     const long = converted({ annotations: { [ANNOTATION.addresses]: many(36_000).join() } });
     expect(long.annotations[ANNOTATION.addresses]).to.have.length(2049);
@@ -117,6 +135,44 @@ describe('a Service that carries too much', () => {
     ]);
     // each with each is 400,000,000 comparisons
     expect(process.cpuUsage().user - startedUs).to.be.below(1_000_000);
+  });
+
+  it('is compared once with each of 63 that share its address, each with 3,000 ports', () => {
+    const world = new AllocatorWorld(pool('lab', ['192.0.2.0/24']));
+    const annotations = { [ANNOTATION.share]: 'w' };
+    const protocols = ['TCP', 'UDP', 'SCTP'] as const;
+    const ports = (from: number) =>
+      Array.from({ length: 3000 }, (_, index) => ({
+        protocol: protocols[Math.floor((from + index) / 65_535)] ?? 'TCP',
+        port: ((from + index) % 65_535) + 1,
+      }));
+    for (let member = 0; member < 64; member += 1) {
+      world.apply(service(`a/${member}`, { annotations, ports: ports(member * 3000) }));
+    }
+    expect(world.claims.size).to.equal(1);
+    world.decide('a/63');
+    const startedUs = process.cpuUsage().user;
+    for (let round = 0; round < 20; round += 1) world.decide('a/63');
+    // 20 times 63 times 3,000 look-ups, several times each: over a second
+    expect(process.cpuUsage().user - startedUs).to.be.below(300_000);
+  });
+
+  it('finds room under a word that stands on 2,000 claims without counting its namespace anew for each', () => {
+    const namespaces = { names: [], maxAddresses: 5000 };
+    const world = new AllocatorWorld(pool('lab', ['198.18.0.0/16'], { namespaces }));
+    const annotations = { [ANNOTATION.share]: 'w' };
+    for (let index = 0; index < 2000; index += 1) {
+      const one = service(`a/${index}`, { annotations });
+      world.services.set(`a/${index}`, one);
+      const name = `198.18.${index >> 8}.${index & 255}`;
+      const entry = { namespace: 'a', name: one.name, uid: one.uid };
+      world.claim({ metadata: { name, annotations }, spec: { pool: 'lab', services: [entry] } });
+    }
+    world.put(service('a/last', { annotations }));
+    const startedUs = process.cpuUsage().user;
+    expect(world.decide('a/last').kind).to.equal('allocate');
+    // 2,000 times 2,000 addresses: some seconds
+    expect(process.cpuUsage().user - startedUs).to.be.below(500_000);
   });
 
   it('has each of its addresses once, in their order', () => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { termsOf } from '../../../src/allocator/share-terms.ts';
 import { ANNOTATION } from '../../../src/model/names.ts';
 import type { Service } from '../../../src/model/service.ts';
 import {
@@ -17,6 +18,27 @@ const word = (share: string, addresses?: string): Partial<Service> => ({
     ...(addresses !== undefined && { [ANNOTATION.addresses]: addresses }),
   },
 });
+
+type Ports = Service['ports'];
+
+/** A list without this port and one with it, of which the first 8 digits of what a claim remembers are the same; found by trying. */
+function alikePorts(port: number): readonly [Ports, Ports] {
+  const of = (...numbers: readonly number[]): Ports =>
+    numbers.map((each) => ({ protocol: 'TCP', port: each }));
+  const start = (ports: Ports) => termsOf(service('x/1', { ports })).slice(0, 8);
+  const without = new Map<string, Ports>();
+  const others = (count: number) => [1000 + (count % 30_000), 31_000 + Math.floor(count / 30_000)];
+  for (let count = 0; count < 100_000; count += 1) {
+    const ports = of(...others(count));
+    without.set(start(ports), ports);
+  }
+  for (let count = 0; count < 2_000_000; count += 1) {
+    const ports = of(port, ...others(count));
+    const alike = without.get(start(ports));
+    if (alike !== undefined) return [alike, ports];
+  }
+  throw new Error('none found');
+}
 
 describe('sharing an address', () => {
   it('joins the address of its word where the ports allow it, else takes a new one', () => {
@@ -162,6 +184,19 @@ describe('sharing an address', () => {
       expect(members(world)).to.deep.equal(['2']);
     });
 
+    it('two lists of ports whose hashes begin alike are told apart: who came first cannot choose them so', () => {
+      const [before, after] = alikePorts(80);
+      const world = new AllocatorWorld(LAB);
+      const first = service('x/1', { ports: before, ...word('web') });
+      expect(world.apply(first)).to.deep.equal(['192.0.2.0']);
+      expect(world.apply(service('y/2', { ...tcp(80), ...word('web') }))).to.deep.equal([
+        '192.0.2.0',
+      ]);
+      world.settle('x/1');
+      expect(world.apply({ ...first, ports: after })).to.deep.equal(['192.0.2.1']);
+      expect(world.settle('y/2')).to.deep.equal(['192.0.2.0']);
+    });
+
     it('the other one is served, whichever is looked at first', () => {
       const { world, first } = two();
       world.put({ ...first, ...tcp(81), ingress: [address('192.0.2.0')] });
@@ -202,7 +237,7 @@ describe('sharing an address', () => {
       const claim = world.claims.at(address('192.0.2.0'));
       if (claim === undefined) throw new Error('no claim');
       const { 'herald.dev/share-terms': terms, ...annotations } = claim.annotations;
-      expect(terms).to.match(/^x\/1=[0-9a-f]{8},y\/2=[0-9a-f]{8}$/);
+      expect(terms).to.match(/^x\/1=[0-9a-f]{32},y\/2=[0-9a-f]{32}$/);
       world.claim({
         metadata: { name: claim.name, uid: claim.uid, annotations },
         spec: { pool: 'lab', services: claim.services },

@@ -59,6 +59,18 @@ describe('the share of a namespace in a pool', () => {
     expect(world.settle('a/2')).to.deep.equal(['192.0.2.0']);
   });
 
+  it('lets a Service that is made again take back its own at once, whatever nodes have still to confirm', () => {
+    const world = new AllocatorWorld(pool('lab', ['192.0.2.0/29', '2001:db8::/125'], limit(2)));
+    const dual: Partial<Service> = { families: ['ipv4', 'ipv6'], familyPolicy: 'RequireDualStack' };
+    expect(world.apply(service('a/1', dual))).to.deep.equal(['192.0.2.0', '2001:db8::']);
+    world.delete('a/1');
+    expect(world.apply(service('a/2')), 'not what another one gave back').to.deep.equal([]);
+    expect(world.decide('a/2').verdict?.reason).to.equal('NamespaceLimit');
+    const again = service('a/1', { ...dual, uid: 'made again' });
+    expect(world.apply(again)).to.deep.equal(['192.0.2.0', '2001:db8::']);
+    expect(world.claims.at(address('192.0.2.0'))?.services).to.have.length(1);
+  });
+
   it('is no reason to take what a Service has, and a pool without a limit is tried next', () => {
     const first = pool('first', ['192.0.2.0/29'], { priority: 1 });
     const world = new AllocatorWorld(first, pool('second', ['198.51.100.0/29']));
@@ -101,6 +113,13 @@ describe('external IPs of a namespace that a pool is not for', () => {
     world.put(plainService('mallory/draw', { externalIps: ['192.0.2.0'] }));
     const { verdict } = world.decide('victim/web');
     expect(verdict).to.include({ status: 'True', reason: 'ListedByOther' });
+    // forms that the API server takes, and that kube-proxy takes for the same address
+    for (const form of ['192.0.2.00', '192.000.02.0', '::ffff:192.0.2.0', '0:0::ffff:c000:200']) {
+      world.put(plainService('mallory/draw', { externalIps: [form] }));
+      expect(world.decide('victim/web').verdict?.reason, form).to.equal('ListedByOther');
+    }
+    world.put(plainService('mallory/draw', { externalIps: ['::ffff:0:0', '192.0.2.x', ''] }));
+    expect(world.decide('victim/web').verdict?.reason).to.equal('Allocated');
     expect(verdict?.message).to.include('spec.externalIPs of a Service of another namespace');
     world.remove('mallory/draw');
     expect(world.decide('victim/web').verdict).to.include({ reason: 'Allocated' });

@@ -220,6 +220,21 @@ describe('an election', () => {
     expect(api.object(LEASES, KEY)?.metadata.labels).to.deep.equal({ team: 'x' });
   });
 
+  it('counts on where somebody deletes the Lease: no later holder has the number of an earlier one', async () => {
+    const { api, contender, settle, advance, spec } = underTest();
+    const [a, b] = [contender('a'), contender('b')];
+    a.start();
+    await settle();
+    b.start();
+    await advance(3000);
+    await a.stop();
+    await advance(3000);
+    expect(spec()).to.include({ holderIdentity: 'b', leaseTransitions: 1 });
+    await api.delete(LEASES, CONTROLLER_LEASE);
+    await advance(5000);
+    expect(spec()).to.include({ holderIdentity: 'b', leaseTransitions: 2 });
+  });
+
   it('leaves no timer behind', async () => {
     const { clock, contender, settle, advance } = underTest();
     const a = contender('a');

@@ -36,6 +36,20 @@ describe('the budget of events', () => {
     expect(budget.ask(text('later'), 60_000).kind).to.equal('tell');
   });
 
+  it('tells of one namespace while another one has events without a pause', () => {
+    const budget = new EventBudget();
+    const lost: number[] = [];
+    for (let second = 0; second < 60; second += 1) {
+      for (let each = 0; each < 40; each += 1) {
+        const flood = { ...text('full', `mallory ${second} ${each}`), namespace: 'mallory' };
+        budget.ask(flood, second * 1000 + each * 25);
+      }
+      const event = { ...text('full', `victim ${second}`), namespace: 'victim' };
+      if (budget.ask(event, second * 1000 + 975).kind !== 'tell') lost.push(second);
+    }
+    expect(lost).to.deep.equal([]);
+  });
+
   it('never lets through more than its rates, whatever comes', () => {
     const asks = fc.array(
       fc.record({

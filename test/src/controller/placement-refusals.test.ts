@@ -13,7 +13,7 @@ import {
 } from '../../../src/controller/placement-refusals.ts';
 import { SILENT_LOG } from '../../../src/log/log.ts';
 import { CHECK_DEFAULTS } from '../../../src/model/check-spec.ts';
-import { nodeLabel } from '../../../src/model/names.ts';
+import { ANYCAST_LABEL, nodeLabel } from '../../../src/model/names.ts';
 import type { Life } from '../../../src/scheduler/liveness.ts';
 import {
   ENDPOINT_SLICES,
@@ -324,6 +324,52 @@ describe('a holder that refuses its claim', () => {
     await world.run(6);
     expect(world.node(500)).to.be.oneOf(['a', 'b']);
     expect(downs()).to.be.below(250);
+  });
+});
+
+describe('a claim that became exclusive', () => {
+  let world: World;
+
+  beforeEach(async () => {
+    world = new World();
+    await world.join('a', 'b', 'c');
+    world.api.put(IP_CLAIMS, claimBody(X, {}, { [ANYCAST_LABEL]: '' }));
+  });
+  afterEach(() => world.stop());
+
+  /** the labels that it has, whenever they change */
+  const watch = async (seconds: number): Promise<readonly string[]> => {
+    const seen: string[] = [];
+    for (let second = 0; second < seconds; second += 1) {
+      await world.run(1);
+      const now = JSON.stringify(world.labels(0));
+      if (seen.at(-1) !== now) seen.push(now);
+    }
+    return seen;
+  };
+
+  it('is announced by all until one says that it holds it, where the first one refuses it', async () => {
+    world.agent('a').refusing.add(X);
+    await world.start();
+    const seen = await watch(60);
+    expect(seen.at(-1)).to.equal(JSON.stringify({ [B]: '0' }));
+    const isHeld = seen.slice(0, -1).every((labels) => labels.includes(ANYCAST_LABEL));
+    expect(isHeld, `anycast until b holds it: ${seen.join(' ')}`).to.equal(true);
+  });
+
+  it('is announced by all for as long as all refuse to hold it, or do not answer', async () => {
+    for (const { name } of world.agents.slice(0, 2)) world.agent(name).refusing.add(X);
+    world.mute.add('c');
+    await world.start();
+    const seen = await watch(300);
+    const isHeld = seen.every((labels) => labels.includes(ANYCAST_LABEL));
+    expect(isHeld, seen.join(' ')).to.equal(true);
+    expect(world.moves.length, 'writes in five minutes').to.be.below(60);
+    world.agent('a').refusing.clear();
+    world.agent('b').refusing.clear();
+    world.mute.clear();
+    const [last = ''] = (await watch(120)).slice(-1);
+    expect(last, 'one holds it').to.match(/^\{"[^"]+\/[abc]":"0"\}$/);
   });
 });
 

@@ -12,6 +12,12 @@ import { MemoryKubeApi } from '../../support/memory-kube-api.ts';
 
 const ANYCAST = { placement: { mode: 'anycast', nodeFilter: 'fair', prependStep: 3 } };
 
+/** what stood in their way is over: only such ones are told that they are placed */
+const REFUSED = {
+  phase: 'Refused',
+  conditions: [{ type: 'Placed', status: 'False', reason: 'NoPool', message: 'no pool' }],
+};
+
 describe('what anycast claims are told, which every node hears of', () => {
   let api: MemoryKubeApi;
   let clock: ManualClock;
@@ -36,7 +42,8 @@ describe('what anycast claims are told, which every node hears of', () => {
     }
     for (let index = 0; index < claims; index += 1) {
       const labels = { [ANYCAST_LABEL]: '' };
-      api.put(IP_CLAIMS, claimBody(claimName(index), { pool: 'p' }, labels));
+      const body = claimBody(claimName(index), { pool: 'p' }, labels);
+      api.put(IP_CLAIMS, { ...body, status: REFUSED });
     }
     const base = { api, clock, random: { next: () => 0.5 }, log: SILENT_LOG };
     caches = new ControllerCaches(base);
@@ -58,7 +65,7 @@ describe('what anycast claims are told, which every node hears of', () => {
   }
 
   const told = (): number =>
-    api.all(IP_CLAIMS).filter((claim) => claim['status'] !== undefined).length;
+    api.all(IP_CLAIMS).filter((claim) => Object(claim['status']).phase === 'Placed').length;
 
   it('is told within a second where nothing else is to be done', async () => {
     await start(3, 3);

@@ -5,7 +5,7 @@ import { convertService } from '../../../src/sources/kube/convert-service.ts';
 import { IP_CLAIMS, IP_POOLS, NAMESPACES, SERVICES } from '../../../src/sources/kube/resources.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { type MemoryCall, MemoryKubeApi } from '../../support/memory-kube-api.ts';
-import { ServiceLoopsRun } from '../../support/service-loops-run.ts';
+import { ingressNames, ServiceLoopsRun } from '../../support/service-loops-run.ts';
 
 const POOL = {
   addresses: ['192.0.2.0/29'],
@@ -155,6 +155,45 @@ describe('writes that the API server refuses for good', () => {
     run.start();
     await pass(60);
     expect(allocated()).to.deep.include({ status: 'False', reason: 'WriteRefused' });
+  });
+
+  describe('of one of two families', () => {
+    const LB = { type: 'LoadBalancer', loadBalancerClass: 'herald.dev/herald' };
+    const BOTH = { ...LB, ipFamilies: ['IPv4', 'IPv6'] };
+    const nameOf = ({ body }: MemoryCall): string => JSON.parse(JSON.stringify(body)).metadata.name;
+    const isIpv6 = (call: MemoryCall) => isClaim(call) && !/^[0-9.]+$/.test(nameOf(call));
+    const ingress = () => ingressNames(api.object(SERVICES, 'a/web') ?? { metadata: Object({}) });
+    const creates = () => api.calls.filter(isClaim).map(nameOf);
+
+    beforeEach(() => {
+      const addresses = ['192.0.2.0/29', '2001:db8::/125'];
+      api.put(IP_POOLS, { metadata: { name: 'lab' }, spec: { ...POOL, addresses } });
+      deny(403, isIpv6);
+    });
+
+    it('leave no claim of the other one where both are required (D-B9)', async () => {
+      service({}, { ...BOTH, ipFamilyPolicy: 'RequireDualStack' });
+      run.start();
+      await pass(60);
+      expect(allocated()).to.deep.include({ status: 'False', reason: 'WriteRefused' });
+      expect(api.object(IP_CLAIMS, '192.0.2.0')).to.equal(undefined);
+      expect(ingress()).to.deep.equal([]);
+      // announced once, for a moment, and not with every try
+      expect(creates().filter((name) => name === '192.0.2.0')).to.have.length(1);
+      expect(creates().length).to.be.above(4);
+      api.fault = undefined;
+      await pass(60);
+      expect(ingress()).to.have.length(2);
+      expect(allocated()?.status).to.equal('True');
+    });
+
+    it('are told beside the other one, which is announced, where both are only preferred', async () => {
+      service({}, { ...BOTH, ipFamilyPolicy: 'PreferDualStack' });
+      run.start();
+      await pass(60);
+      expect(allocated()).to.deep.include({ status: 'False', reason: 'WriteRefused' });
+      expect(ingress()).to.deep.equal(['192.0.2.0']);
+    });
   });
 
   it('are logged as a warning from the third time on', async () => {

@@ -6,7 +6,6 @@ import type { IpNode } from '../../../src/model/ip-node.ts';
 import { ANYCAST_LABEL, nodeLabel } from '../../../src/model/names.ts';
 import { address } from '../../support/allocator-world.ts';
 
-const NOW = Date.UTC(2026, 0, 2);
 const claim = (
   labels: Readonly<Record<string, string>>,
   at = '2026-01-01T23:59:00Z',
@@ -31,12 +30,17 @@ const node = (name: string, observedClaims: string | undefined, open = true): Ip
     ...(observedClaims !== undefined && { observedClaims }),
   },
 });
-const ask = (record: ClaimRecord, ipNodes: readonly IpNode[], gone: readonly string[] = []) =>
+const ask = (
+  record: ClaimRecord,
+  ipNodes: readonly IpNode[],
+  gone: readonly string[] = [],
+  seenMs = 60_000,
+) =>
   freedomOf(record, {
     ipNodes,
     hasNode: (name) => !gone.includes(name),
     maxStaleMs: 3_600_000,
-    nowMs: NOW,
+    seenForMs: () => seenMs,
   });
 
 describe('freedomOf', () => {
@@ -62,14 +66,14 @@ describe('freedomOf', () => {
 
   it('does not wait for a node that is gone, nor longer than maxStale', () => {
     expect(ask(anycast, [node('a', '99')], ['a'])).to.deep.equal({ kind: 'free' });
-    expect(
-      ask(claim({ [ANYCAST_LABEL]: '' }, '2026-01-01T23:00:00Z'), [node('a', '1')]),
-    ).to.deep.equal({ kind: 'free' });
-    expect(ask(claim({ [ANYCAST_LABEL]: '' }, 'nonsense'), [node('a', '1')])).to.deep.equal({
-      kind: 'held',
-      by: ['a'],
-      untilMs: NOW + 3_600_000,
-    });
+    expect(ask(anycast, [node('a', '1')], [], 3_600_000)).to.deep.equal({ kind: 'free' });
+  });
+
+  it('goes by its own clock, whatever the stamp of another controller says (B2)', () => {
+    for (const stamp of ['2020-01-01T00:00:00Z', '2099-01-01T00:00:00Z', 'nonsense']) {
+      const held = ask(claim({ [ANYCAST_LABEL]: '' }, stamp), [node('a', '1')]);
+      expect(held).to.deep.equal({ kind: 'held', by: ['a'], leftMs: 3_540_000 });
+    }
   });
 
   it('asks only the nodes of an exclusive claim, joined or not', () => {

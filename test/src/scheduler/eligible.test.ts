@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 import type { ClusterNode } from '../../../src/model/cluster-node.ts';
-import type { IpNode, IpNodeStatus } from '../../../src/model/ip-node.ts';
+import type { IpNode, IpNodeSession, IpNodeStatus } from '../../../src/model/ip-node.ts';
 import { DEFAULT_PLACEMENT } from '../../../src/model/ip-pool.ts';
 import { EXCLUDE_LABEL } from '../../../src/model/names.ts';
 import {
   type ClaimDemand,
   groupOf,
   type NodeFacts,
+  reachOf,
   standing,
   whyNobody,
 } from '../../../src/scheduler/eligible.ts';
@@ -26,6 +27,7 @@ const WITHOUT_SIX = {
   cannotCarry: [{ family: 'ipv6', message: 'no next hop' }],
 } as const;
 const DOWN = { ...SESSION, state: 'Active' } as const;
+const KEPT: IpNodeSession = { ...DOWN, keptSeconds: 20 };
 const STATUS: IpNodeStatus = {
   joined: { open: true, reason: 'Ready', message: 'it has joined', since: SINCE },
   sessions: [SESSION],
@@ -112,6 +114,18 @@ const ROWS: readonly Row[] = [
   {
     what: 'without sessions (uplink cut)',
     facts: facts({ ipNode: ipNode({ ...STATUS, sessions: [DOWN] }), cutMs: 3000 }),
+    kind: 'gone',
+    sentence: 'BGP sessions',
+  },
+  {
+    what: 'without sessions, whose router may keep its routes for 20 s and 3 s more',
+    facts: facts({ ipNode: ipNode({ ...STATUS, sessions: [KEPT, DOWN] }), cutMs: 22_999 }),
+    kind: 'keeps',
+    sentence: 'may still have its routes',
+  },
+  {
+    what: 'without sessions, whose router has forgotten its routes',
+    facts: facts({ ipNode: ipNode({ ...STATUS, sessions: [KEPT, DOWN] }), cutMs: 23_000 }),
     kind: 'gone',
     sentence: 'BGP sessions',
   },
@@ -233,5 +247,30 @@ describe('the standing of a node', () => {
       '2 × its agent does not renew its Lease; 1 × its agent has stopped',
     );
     expect(whyNobody([], DEMAND)).to.equal('no agent has told of itself yet');
+  });
+});
+
+describe('the routers of a holder', () => {
+  const node = (...sessions: readonly IpNodeSession[]) => ipNode({ ...STATUS, sessions });
+  const OTHER = { ...SESSION, peer: 'tor2', address: '192.0.2.2' } as const;
+  const holder = node(SESSION, OTHER);
+
+  const reach = (of: IpNode | undefined, family: 'ipv4' | 'ipv6' = 'ipv4') =>
+    reachOf(of, holder, family);
+
+  it('are lacked by a node whose session with one of them is down, or carries nothing of the family', () => {
+    expect(reach(node(SESSION, OTHER))).to.equal('all');
+    expect(reach(node(DOWN, OTHER))).to.equal('lacks');
+    expect(reach(node(WITHOUT_SIX, OTHER), 'ipv6')).to.equal('lacks');
+    expect(reach(node(WITHOUT_SIX, OTHER), 'ipv4')).to.equal('all');
+  });
+
+  it('are not lacked by a node that has others, nor those that the holder has lost itself', () => {
+    const elsewhere = { ...DOWN, address: '192.0.2.9' };
+    expect(reach(node(OTHER))).to.equal('others');
+    expect(reach(node(elsewhere, OTHER))).to.equal('others');
+    expect(reach(undefined)).to.equal('others');
+    expect(reachOf(node(DOWN, OTHER), node(DOWN, OTHER), 'ipv4')).to.equal('all');
+    expect(reachOf(node(DOWN), undefined, 'ipv4')).to.equal('all');
   });
 });

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { ROUTER_LATE_SECONDS } from '../../../src/model/router-memory.ts';
 import { Liveness } from '../../../src/scheduler/liveness.ts';
 
 /** nodes that renew every 5 s on a clock of the test's, and a controller's Lease that changes every 2 s */
@@ -265,6 +266,24 @@ describe('liveness', () => {
       expect([pair.life('short'), pair.life('long')]).to.deep.equal(['dead', 'alive']);
     });
 
+    it('waits for the routers of one that promised 2 s hardly longer than for those of another', () => {
+      const pair = new Pair(2);
+      pair.liveness.setRouters('short', 93_000);
+      pair.advance(93_000, ['long']);
+      expect(pair.life('short')).to.equal('silent');
+      // it may have died at the end of a stall of 6 s, and of a renewal interval
+      pair.advance(8000, ['long']);
+      expect(pair.life('short')).to.equal('dead');
+    });
+
+    it('gives no stall away to the routers: who died at its end is remembered for as long', () => {
+      const pair = new Pair(2);
+      pair.liveness.setRouters('short', 12_000);
+      pair.stall(5900);
+      pair.advance(12_000, ['long']);
+      expect(pair.life('short')).to.equal('silent');
+    });
+
     it('takes nothing shorter than 2 s and nothing longer than 15 s', () => {
       const hasty = new Pair(1);
       hasty.advance(1500, ['long']);
@@ -304,6 +323,32 @@ describe('liveness', () => {
     cluster.run(1);
     expect(cluster.life('b')).to.equal('dead');
   });
+
+  for (const { holdSeconds, dueMs } of [
+    { holdSeconds: 6, dueMs: 15_000 },
+    { holdSeconds: 9, dueMs: 17_500 },
+    { holdSeconds: 90, dueMs: 98_500 },
+  ]) {
+    it(`gives a node away ${dueMs} ms after its last renewal with a hold time of ${holdSeconds} s`, () => {
+      const liveness = new Liveness(0);
+      const lease = { isReleased: false, durationSeconds: 15 };
+      for (const atMs of [0, 5000, 10_000]) {
+        for (const name of ['a', 'b']) {
+          liveness.see(name, { ...lease, uid: name, mark: String(atMs) }, atMs);
+        }
+      }
+      liveness.setRouters('b', (holdSeconds + ROUTER_LATE_SECONDS) * 1000);
+      const lifeAfter = (ms: number) => {
+        liveness.look(10_000 + ms);
+        return liveness.lifeOf('b', 10_000 + ms);
+      };
+      for (let ms = 5000; ms < dueMs; ms += 5000) {
+        liveness.see('a', { ...lease, uid: 'a', mark: String(10_000 + ms) }, 10_000 + ms);
+      }
+      expect(lifeAfter(dueMs - 1)).not.to.equal('dead');
+      expect(lifeAfter(dueMs)).to.equal('dead');
+    });
+  }
 
   it('never gives one away whose routers never forget, until somebody deletes its Node', () => {
     const cluster = running();

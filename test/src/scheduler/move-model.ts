@@ -7,17 +7,18 @@
  * the claim and accept it again, as many at once as like. Or one renews its Lease and is deaf to its claims. Or, while one is cut off, others
  * start anew, or the whole API is away. Drains, whose wait may be over, and crashes of the controller come at any time.
  *
- * Three routers look at the same paths: one that ignores GRACEFUL_SHUTDOWN, one that honours it, and one of the same AS.
+ * Three routers look at the same paths: one that ignores GRACEFUL_SHUTDOWN, one that honours it, and one of the same AS. A fault is two paths
+ * that a router takes for equal, no path, and a former holder that is preferred to the present one.
  */
 
 import { drainGate } from '../../../src/agent/drain-gate.ts';
-import { standingOf } from '../../../src/agent/placement.ts';
+import { type Standing, standingOf } from '../../../src/agent/placement.ts';
 import { RouteAttributeTable } from '../../../src/agent/route-attributes.ts';
 import type { View } from '../../../src/agent/view.ts';
 import type { Sourced } from '../../../src/model/documents.ts';
 import { unknownPool } from '../../../src/model/former-pools.ts';
 import type { IpClaim } from '../../../src/model/ip-claim.ts';
-import { type EffectiveLevel, nodeLabel, type PreferenceLevel } from '../../../src/model/names.ts';
+import { nodeLabel, type PreferenceLevel } from '../../../src/model/names.ts';
 import { assign } from '../../../src/scheduler/assign.ts';
 import { cutOffLevel, type MoveWrite, moveStep, type Part } from '../../../src/scheduler/move.ts';
 
@@ -49,7 +50,8 @@ interface Agent {
   /** of the claim as it knows it */
   label: PreferenceLevel | undefined;
   epoch: number;
-  path: EffectiveLevel | undefined;
+  /** how it announces the claim; undefined: not at all */
+  standing: Standing | undefined;
   isRefusing: boolean;
   /** it announces what it has said that it refuses: nobody can know yet, and so nobody promises to keep it */
   isUntold: boolean;
@@ -92,29 +94,51 @@ export interface ModelEvent {
   readonly node: NodeName;
 }
 
-/** what may go wrong at the same time; `second`: on top of a node that is cut off */
-export type Faults = 'silence' | 'slowness' | 'refusal' | 'deafness' | 'second';
+/** what may go wrong at the same time; `second`: on top of a node that is cut off; `chain`: the same, and nodes are cut off one after the other */
+export type Faults = 'silence' | 'slowness' | 'refusal' | 'deafness' | 'second' | 'chain';
 
 const POOL = poolOf();
 const attributes = new RouteAttributeTable();
-const PLACEMENT = { mode: 'exclusive', nodeFilter: 'fair', prependStep: 3 } as const;
 
-/** by router: what it compares two paths by */
-const ROUTERS: Readonly<Record<string, (path: Announced) => string>> = {
-  'that ignores GRACEFUL_SHUTDOWN': (path) => `${attributesOf(path).prepend ?? 0}`,
-  'that honours it': (path) => `${!path.isDraining} ${attributesOf(path).prepend ?? 0}`,
-  'of the same AS': (path) => `${attributesOf(path).localPref}`,
+/** by router: what it compares two paths by, the lesser is preferred; all nodes are in one AS, so that MED counts (RFC 4271 §9.1.2.2 c) */
+const ROUTERS: Readonly<Record<string, (path: Announced) => readonly number[]>> = {
+  'that ignores GRACEFUL_SHUTDOWN': (path) => {
+    const { prepend = 0, med = 0 } = attributesOf(path);
+    return [prepend, med];
+  },
+  'that honours it': (path) => {
+    const { prepend = 0, med = 0 } = attributesOf(path);
+    return [path.isDraining ? 1 : 0, prepend, med];
+  },
+  'of the same AS': (path) => {
+    const { localPref = 100, med = 0 } = attributesOf(path);
+    return [-localPref, med];
+  },
 };
 
 interface Announced {
   readonly node: string;
-  readonly level: EffectiveLevel;
+  readonly standing: Standing;
   readonly isDraining: boolean;
+  /** as the node knows it */
+  readonly label: PreferenceLevel | undefined;
+  readonly epoch: number;
 }
 
-function attributesOf({ level, isDraining }: Announced) {
-  const standing = { placement: PLACEMENT, level, isDraining, isPlaced: true };
-  return attributes.attributes(undefined, standing);
+function attributesOf({ standing, isDraining }: Announced) {
+  const { level = 0, ...rest } = standing;
+  return attributes.attributes(undefined, { ...rest, level, isDraining, isPlaced: true });
+}
+
+/** the present holder drains: a router may prefer whoever does not */
+function isFormer(one: Announced, other: Announced): boolean {
+  const areHolders = one.label === 0 && other.label === 0 && !one.isDraining && !other.isDraining;
+  return areHolders && one.epoch < other.epoch;
+}
+
+function compare(one: readonly number[], other: readonly number[]): number {
+  const at = one.findIndex((each, index) => each !== other[index]);
+  return at < 0 ? 0 : (one[at] ?? 0) - (other[at] ?? 0);
 }
 
 export class MoveModel {
@@ -140,13 +164,12 @@ export class MoveModel {
 
   /** what is wrong at the router, if anything */
   get fault(): string | undefined {
-    const paths = [...this.#agents].flatMap(([node, { path: level, isDraining }]) =>
-      level === undefined ? [] : [{ node, level, isDraining }],
+    const paths = [...this.#agents].flatMap(([node, { standing, ...more }]) =>
+      standing === undefined ? [] : [{ node, standing, ...more }],
     );
     for (const [router, keyOf] of Object.entries(ROUTERS)) {
-      if (new Set(paths.map(keyOf)).size < paths.length) {
-        return `equal paths at a router ${router}: ${this.paths}`;
-      }
+      const fault = wrongAt(paths, keyOf);
+      if (fault !== undefined) return `${fault} at a router ${router}: ${this.paths}`;
     }
     return paths.length === 0 && this.#hasPath ? 'no path' : undefined;
   }
@@ -160,7 +183,9 @@ export class MoveModel {
   }
 
   get paths(): string {
-    return [...this.#agents].map(([name, { path }]) => `${name}:${path ?? '-'}`).join(' ');
+    return [...this.#agents]
+      .map(([name, { standing }]) => `${name}:${standing?.level ?? '-'}`)
+      .join(' ');
   }
 
   eligible(): readonly string[] {
@@ -182,10 +207,10 @@ export class MoveModel {
     if (kind === 'expire') this.#expire(node);
     if (kind === 'crash') this.#crash();
     if (kind === 'overdue') this.#isOverdue = ['slowness', 'deafness'].includes(this.#faults);
-    if (this.#faults === 'silence' || this.#faults === 'second') this.#fail(kind, node);
+    if (['silence', 'second', 'chain'].includes(this.#faults)) this.#fail(kind, node);
     if (this.#faults === 'refusal') this.#refuse(kind, node);
     if (this.#faults === 'deafness') this.#deafen(kind, node);
-    if (this.#faults === 'second') this.#secondFault(kind, node);
+    if (['second', 'chain'].includes(this.#faults)) this.#secondFault(kind, node);
   }
 
   #work(kind: EventKind, node: NodeName): void {
@@ -226,9 +251,10 @@ export class MoveModel {
     agent.isFenced = false;
     agent.hasLapsed = false;
     agent.isCurrent = true;
-    const before = agent.path;
-    agent.path = agent.isRefusing ? undefined : agent.label;
-    if (before === undefined && agent.path !== undefined && !agent.isUntold) this.#hasPath = true;
+    const before = agent.standing;
+    agent.standing = agent.isRefusing ? undefined : standing(node, agent);
+    if (before === undefined && agent.standing !== undefined && !agent.isUntold)
+      this.#hasPath = true;
   }
 
   /**
@@ -241,7 +267,7 @@ export class MoveModel {
     if (kind !== 'refuse') return;
     agent.isRefusing = true;
     agent.isUntold = true;
-    agent.path = undefined;
+    agent.standing = undefined;
     this.#hasPath = false;
     this.#report(node);
   }
@@ -263,8 +289,8 @@ export class MoveModel {
   #report(node: NodeName): void {
     const agent = this.agent(node);
     if (agent.state !== 'up') return;
-    const { knows: version, path, isRefusing } = agent;
-    agent.report = { version, answer: path === undefined ? 'nothing' : told(path), isRefusing };
+    const { knows: version, standing, isRefusing } = agent;
+    agent.report = { version, answer: told(standing), isRefusing };
     if (isRefusing) return;
     agent.isUntold = false;
     // that its holder has just died nobody can know yet
@@ -272,7 +298,7 @@ export class MoveModel {
       (each) => each.state === 'dead' && !each.isDeclared,
     );
     if (hasDied) return;
-    if (path !== undefined && this.#object.levels.has(nodeLabel(node))) this.#hasPath = true;
+    if (standing !== undefined && this.#object.levels.has(nodeLabel(node))) this.#hasPath = true;
   }
 
   #deafen(kind: EventKind, node: NodeName): void {
@@ -317,17 +343,18 @@ export class MoveModel {
     const subject = { claim: claimOf(node, agent), pool: POOL, level: agent.label };
     const drains = new Map([['cordon', { sinceMs: 0, reason: 'cordoned' }]]);
     const view = { nowMs: 1e9, claimDrains: new Map(), cluster: { drains } } as unknown as View;
-    if (drainGate(subject, view).gate.state === 'closed') agent.path = undefined;
+    if (drainGate(subject, view).gate.state === 'closed') agent.standing = undefined;
   }
 
   #fail(kind: EventKind, node: NodeName): void {
     const agent = this.agent(node);
-    const { state, path } = agent;
+    const { state, standing } = agent;
     if (kind === 'die' && this.#isWell()) agent.state = 'dead';
     if (kind === 'cut') this.#cut(agent);
     if (kind === 'drop' && state === 'dead') this.#dropPath(agent);
     if (state === 'cut') lapse(agent, kind, node);
-    const isLost = (state === 'dead' && path === undefined) || (state === 'cut' && agent.hasLapsed);
+    const isLost =
+      (state === 'dead' && standing === undefined) || (state === 'cut' && agent.hasLapsed);
     if (kind === 'declare' && isLost && !this.#isOut) agent.isDeclared = true;
     if (kind === 'heal') this.#heal(agent, node);
     if (kind === 'undeclare' && agent.state === 'up' && agent.isCurrent) agent.isDeclared = false;
@@ -340,7 +367,12 @@ export class MoveModel {
 
   /** between a step and the word about it lie milliseconds: not there */
   #cut(agent: Agent): void {
-    if (this.#isWell() && agent.report.version === agent.knows) agent.state = 'cut';
+    const isNext = this.#faults === 'chain' && agent.state === 'up' && !agent.isDeclared;
+    const others = [...this.#agents.values()].filter(({ state, isDeclared }) => {
+      return state !== 'up' || isDeclared;
+    });
+    const mayBe = isNext ? others.length < NODES.length - 2 : this.#isWell();
+    if (mayBe && agent.report.version === agent.knows) agent.state = 'cut';
   }
 
   /**
@@ -350,7 +382,8 @@ export class MoveModel {
   #heal(agent: Agent, node: NodeName): void {
     const others = [...this.#agents.values()].filter((other) => other !== agent);
     const isReplaced =
-      others.some(({ path }) => path !== undefined) && !this.#object.levels.has(nodeLabel(node));
+      others.some(({ standing }) => standing !== undefined) &&
+      !this.#object.levels.has(nodeLabel(node));
     if (agent.state !== 'cut' || this.#isOut || (agent.isDeclared && !isReplaced)) return;
     agent.state = 'up';
     agent.isCurrent = false;
@@ -358,8 +391,8 @@ export class MoveModel {
 
   #dropPath(agent: Agent): void {
     // while whoever held it is dead and no other has it yet there may be none: that is the router's hold time and our own patience
-    if (agent.path !== undefined) this.#hasPath = false;
-    agent.path = undefined;
+    if (agent.standing !== undefined) this.#hasPath = false;
+    agent.standing = undefined;
   }
 
   #step(): void {
@@ -480,6 +513,22 @@ export class MoveModel {
   }
 }
 
+function wrongAt(
+  paths: readonly Announced[],
+  keyOf: (path: Announced) => readonly number[],
+): string | undefined {
+  const keys = paths.map((path) => ({ path, key: keyOf(path) }));
+  for (const [index, one] of keys.entries()) {
+    for (const other of keys.slice(index + 1)) {
+      const order = compare(one.key, other.key);
+      if (order === 0) return 'equal paths';
+      const [better, worse] = order < 0 ? [one, other] : [other, one];
+      if (isFormer(better.path, worse.path)) return 'a former holder is preferred';
+    }
+  }
+  return undefined;
+}
+
 function poolOf() {
   const address = { family: 'ipv4', bits: 1 } as const;
   const labels = { [nodeLabel('a')]: '0' };
@@ -501,10 +550,10 @@ function lapse(agent: Agent, kind: EventKind, node: string): void {
 
 /** as the agent itself decides it */
 function stepDown(agent: Agent, node: string): void {
-  if (agent.path === undefined || !(agent.isFenced || agent.isDeaf)) return;
+  if (agent.standing === undefined || !(agent.isFenced || agent.isDeaf)) return;
   const view = { node: { name: node, labels: {}, routerId: 1 }, fencedSinceMs: 1 };
   const { hasLapsed } = agent;
-  agent.path = standingOf(claimOf(node, agent), POOL, { ...view, hasLapsed }).level;
+  agent.standing = standingOf(claimOf(node, agent), POOL, { ...view, hasLapsed });
 }
 
 function claimOf(node: string, { label, epoch }: Agent): Sourced<IpClaim> {
@@ -515,8 +564,15 @@ function claimOf(node: string, { label, epoch }: Agent): Sourced<IpClaim> {
 }
 
 /** what an agent says of its level */
-function told(level: EffectiveLevel): PreferenceLevel {
-  return level === 0 || level === 2 ? level : 1;
+function told(standing: Standing | undefined): PreferenceLevel | 'nothing' {
+  if (standing === undefined) return 'nothing';
+  return standing.level === 0 || standing.level === 2 ? standing.level : 1;
+}
+
+/** where its label is, while nothing is wrong with it */
+function standing(node: string, agent: Agent): Standing | undefined {
+  if (agent.label === undefined) return undefined;
+  return standingOf(claimOf(node, agent), POOL, { node: { name: node, labels: {}, routerId: 1 } });
 }
 
 function newAgent(): Agent {
@@ -531,7 +587,7 @@ function newAgent(): Agent {
     knows: 0,
     label: undefined,
     epoch: 0,
-    path: undefined,
+    standing: undefined,
     isRefusing: false,
     isUntold: false,
     report: { version: 0, answer: 'nothing', isRefusing: false },

@@ -16,6 +16,30 @@ const events = fc.array(fc.record({ kind: kinds, node: fc.constantFrom(...NODES)
   size: 'max',
 });
 
+/** everybody does its work; or one is cut off and given up, or the API is away for long: what events at random seldom come to */
+const ROUND = [...NODES.flatMap((node) => [`apply:${node}`, `report:${node}`]), 'sync', 'step'];
+const cutOff = (node: string) =>
+  ['cut', 'fence', 'lapse', 'declare'].map((kind) => `${kind}:${node}`);
+const OUTAGE = ['outage', ...NODES.flatMap((node) => [`fence:${node}`, `lapse:${node}`])];
+const node = fc.constantFrom(...NODES);
+const longer = fc.array(
+  fc.oneof(
+    { weight: 6, arbitrary: fc.constant(ROUND) },
+    { weight: 1, arbitrary: node.map(cutOff) },
+    { weight: 1, arbitrary: fc.constant(OUTAGE) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ kind: kinds, node }).map((each) => [`${each.kind}:${each.node}`]),
+    },
+  ),
+  { maxLength: 60, size: 'max' },
+);
+
+function eventOf(word: string): ModelEvent {
+  const [kind, node = 'a'] = word.split(':');
+  return { kind, node } as ModelEvent;
+}
+
 /** what the router sees in one run, and at the end */
 function faultOf(model: MoveModel, run: Parameters<MoveModel['run']>[0][]): string | undefined {
   for (const event of run) {
@@ -33,6 +57,7 @@ describe('the move of an exclusive claim', () => {
     'refusal',
     'deafness',
     'second',
+    'chain',
   ] satisfies Faults[]) {
     it(`shows a router never two equal paths and never none, in any order of events (${faults})`, () => {
       fc.assert(
@@ -53,7 +78,9 @@ describe('the move of an exclusive claim', () => {
           const { holder = '' } = model;
           expect(model.eligible()).to.include(holder);
           expect(model.labels).to.equal(`${nodeLabel(holder)}=0`);
-          expect(model.agent(holder).state === 'up' ? model.agent(holder).path : 0).to.equal(0);
+          expect(
+            model.agent(holder).state === 'up' ? model.agent(holder).standing?.level : 0,
+          ).to.equal(0);
           const writes = model.writes;
           model.settle();
           expect(model.writes, 'writes after it has come to rest').to.equal(writes);
@@ -63,9 +90,33 @@ describe('the move of an exclusive claim', () => {
     });
   }
 
+  it('comes to an end where the holder refuses it, and so do two that have stepped down before', () => {
+    const model = new MoveModel('refusal');
+    const words =
+      'refuse:c step drain:a sync step apply:a report:a sync step drain:b sync step sync apply:a apply:b report:a report:b step refuse:b refuse:a';
+    for (const word of words.split(' ')) model.run(eventOf(word));
+    model.settle();
+    expect(model.labels).to.equal(`${nodeLabel('d')}=0`);
+    expect(model.agent('d').standing?.level).to.equal(0);
+  });
+
+  for (const faults of ['second', 'chain'] as const) {
+    it(`shows neither after long histories of nodes that are cut off, and outages (${faults}, C13)`, () => {
+      fc.assert(
+        fc.property(longer, (words) => {
+          const run = words.flat().map(eventOf);
+          expect(faultOf(new MoveModel(faults), run)).to.equal(undefined);
+        }),
+        { numRuns: RUNS },
+      );
+    });
+  }
+
   /** a is cut off, b holds it: too long a way for events at random to find often */
   const CUT =
     'step sync apply:a report:a cut:a fence:a lapse:a declare:a step sync apply:b report:b';
+  const MOVE =
+    'drain:b sync step apply:b report:b sync step apply:c report:c sync step apply:b report:b undrain:b';
   const SECOND = [
     { name: 'the agent of the new holder is started', run: 'restart:b' },
     { name: 'the API is away', run: 'outage fence:b lapse:b' },
@@ -78,16 +129,23 @@ describe('the move of an exclusive claim', () => {
       name: 'the controller crashes in a drain',
       run: 'crash drain:b sync step crash apply:b step',
     },
+    {
+      name: 'the claim is moved from the new holder to a third, and the API is away',
+      run: `${MOVE} outage fence:c lapse:c`,
+    },
+    {
+      name: 'a third gets it, is cut off as well, and the API is away',
+      run: `${MOVE} cut:c fence:c lapse:c declare:c sync step sync apply:d report:d outage fence:d lapse:d`,
+    },
   ];
   for (const { name, run } of SECOND) {
     it(`shows no equal paths where a node is cut off and then ${name} (C13)`, () => {
-      const model = new MoveModel('second');
+      const model = new MoveModel('chain');
       for (const word of `${CUT} ${run}`.split(' ')) {
-        const [kind, node = 'a'] = word.split(':');
-        model.run({ kind, node } as ModelEvent);
+        model.run(eventOf(word));
         expect(model.fault, word).to.equal(undefined);
       }
-      expect(model.agent('a').path, 'a announces it still').not.to.equal(undefined);
+      expect(model.agent('a').standing, 'a announces it still').not.to.equal(undefined);
     });
   }
 
