@@ -6,12 +6,13 @@ import type { Probe } from '../checks/probe.ts';
 import type { AddressTable } from '../linux/address-table.ts';
 import type { DiscardRoutes } from '../linux/discard-routes.ts';
 import type { Log } from '../log/log.ts';
+import type { ClusterIdentity } from '../model/cluster-identity.ts';
 import type { Labels } from '../model/labels.ts';
 import type { DocumentSource } from '../model/refusal.ts';
 import type { AnnouncerSource } from './announcer.ts';
 import type { ClusterContext } from './cluster-memory.ts';
 import type { JoinCheck } from './health.ts';
-import type { SavedView } from './saved-view.ts';
+import type { SavedDrains, SavedView } from './saved-view.ts';
 
 export interface AgentOptions {
   readonly clock: Clock;
@@ -50,6 +51,8 @@ export interface AgentOptions {
   readonly sources?: readonly DocumentSource[];
   /** which boot of this machine it is, and what the cluster's word means here */
   readonly cluster?: Pick<ClusterContext, 'bootId' | 'ignoresExcludeLabel'>;
+  /** which cluster the API is of: undefined while the way to it is not known; absent: whatever was saved is of this one */
+  readonly clusterIdentity?: () => ClusterIdentity | undefined;
   readonly version: string;
   readonly pid: number;
   /** sentences about this machine's settings that will surprise, given the interfaces that claims are bound to */
@@ -59,8 +62,10 @@ export interface AgentOptions {
 /** Where the last View is kept; a failure to is told by the store itself. */
 export interface ViewStore {
   load(): SavedView | undefined;
-  /** a promise: it takes its time; resolved, this one or a newer one is kept or cannot be */
-  save(view: SavedView): void | Promise<void>;
+  /** what a person has said, of a View that could not be loaded otherwise */
+  readonly drains?: SavedDrains | undefined;
+  /** a promise: it takes its time; resolved, this one or a newer one is kept (true) or cannot be */
+  save(view: SavedView): undefined | Promise<boolean>;
 }
 
 /** kube-proxy on this machine. */

@@ -13,37 +13,33 @@ import type { ClusterNode } from '../model/cluster-node.ts';
 import type { Documents } from '../model/documents.ts';
 import { optional } from '../model/optional.ts';
 import type { DocumentSource } from '../model/refusal.ts';
+import { labelled } from '../turns/work-labels.ts';
 import { AgentChecks } from './agent-checks.ts';
 import type { AgentOptions } from './agent-options.ts';
-import { statusOf } from './agent-status.ts';
+import { documentOf, type StatusParts, statusOf } from './agent-status.ts';
+import { FLUSH_DEADLINE_MS, PASSWORD_POLL_MS, SAVE_PATIENCE_MS, SETTLE_MS } from './agent-times.ts';
 import { type Announced, AnnouncedState } from './announced.ts';
 import { isUndecided } from './claim-gates.ts';
 import { isAnnounced, liveDepartures } from './departures.ts';
 import { type DesiredState, desired, NOTHING_DESIRED } from './desired.ts';
-import { faultKey, logDocuments } from './document-log.ts';
-import { drain, undrain } from './drain-orders.ts';
+import { logDocuments, logJoined, logRestored } from './document-log.ts';
+import { drain, STOPPING, undrain } from './drain-orders.ts';
 import { flushed, nextChange } from './flush.ts';
 import { GateHistory } from './gate-history.ts';
 import type { Heard } from './heard-documents.ts';
+import { KeptRoutes } from './kept-routes.ts';
 import { KernelSide, PREPARATIONS } from './kernel-side.ts';
-import { Knowledge } from './knowledge.ts';
+import type { Knowledge } from './knowledge.ts';
+import { knowledgeOf } from './knowledge-of.ts';
 import { NamedTimers } from './named-timers.ts';
 import { PasswordFiles } from './password-files.ts';
 import { rememberGates } from './report.ts';
 import { SessionFacts } from './session-facts.ts';
-import { logEvent } from './session-log.ts';
-import type { AgentStatus, DrainAnswer } from './status.ts';
+import { SessionLog } from './session-log.ts';
+import type { AgentStatus, DrainAnswer, StatusDocument } from './status.ts';
 import { tellSpeaker } from './tell-speaker.ts';
 import type { PasswordFact, View } from './view.ts';
 import { ViewSaver } from './view-saver.ts';
-
-/** how long a withdrawal may take to be written before its address is taken off all the same */
-const FLUSH_DEADLINE_MS = 1000;
-/** at a stop, for a disk that has not taken the last View by the time all else is done */
-const SAVE_PATIENCE_MS = 1000;
-const PASSWORD_POLL_MS = 2000;
-/** after a planned restart: so long for checks, and for kube-proxy, to say how things are, before routers may drop what they have kept */
-const SETTLE_MS = 15_000;
 
 export class Agent {
   readonly #options: AgentOptions;
@@ -55,6 +51,7 @@ export class Agent {
   readonly #saver: ViewSaver;
   readonly #history = new GateHistory();
   readonly #sessions = new SessionFacts();
+  readonly #sessionLog: SessionLog;
   readonly #announced: AnnouncedState;
   readonly #listeners = new Set<() => void>();
   readonly #startedMs: number;
@@ -67,26 +64,15 @@ export class Agent {
 
   constructor(options: AgentOptions) {
     this.#options = options;
-    const { clock, asn, node, joinCheck, store } = options;
+    const { clock, store } = options;
     const saved = store.load();
     this.#passwords = new PasswordFiles(options.readPassword);
-    const routerId = options.isRouterIdFixed
-      ? options.routerId
-      : (saved?.routerId ?? options.routerId);
-    this.#knowledge = new Knowledge({
-      node: { ...node, routerId, ...(asn === undefined ? {} : { asn }) },
-      joinCheck,
-      passwords: this.#passwords,
-      saved,
-      source: options.source,
-      maxStaleMs: options.maxStaleMs,
-      announcer: () => options.announcer?.current,
-      sources: options.sources ?? ['files'],
-      cluster: { ignoresExcludeLabel: false, ...options.cluster, nodeName: node.name },
-    });
-    this.#announced = new AnnouncedState(options.speaker, () => this.carriers);
+    this.#knowledge = knowledgeOf(options, saved, this.#passwords);
     this.#kernel = new KernelSide(options, this.#knowledge, FLUSH_DEADLINE_MS);
+    this.#sessionLog = new SessionLog(options.log, clock);
     this.#timers = new NamedTimers(clock);
+    const kept = new KeptRoutes({ clock, timers: this.#timers, agent: this }, () => this.#notify());
+    this.#announced = new AnnouncedState(options.speaker, () => this.carriers, kept);
     const view = (wallMs: number) => this.#knowledge.toSave(wallMs);
     this.#saver = new ViewSaver({ clock, store, timers: this.#timers, view });
     this.#checks = new AgentChecks({
@@ -106,19 +92,14 @@ export class Agent {
 
   /** Cleans what a crash left, begins the join check, and takes up the saved View until documents come. */
   start(): void {
-    const { speaker, addresses, log, maxStaleMs } = this.#options;
+    const { speaker, addresses, maxStaleMs } = this.#options;
     this.#kernel.start();
     this.#kernel.watch(this.#timers, () => this.#onKernel());
     speaker.subscribe((event) => this.#onSpeaker(event));
     addresses.subscribe(() => this.#onKernel());
     this.#options.announcer?.subscribe(() => this.#schedule());
     this.#knowledge.restore(this.#now());
-    const { stale, staleApi } = this.#view();
-    const oldest = stale ?? staleApi;
-    if (oldest !== undefined) log.info('agent.stale', { reason: oldest.sentence }, 'saved View');
-    this.#checks.applyServices(true);
-    this.#checks.apply(this.#desired, this.#view());
-    this.#refresh();
+    this.#takeUp();
     if (this.#isSettling)
       this.#timers.start('settle', SETTLE_MS, () => {
         this.#isSettling = false;
@@ -126,6 +107,20 @@ export class Agent {
       });
     this.#saver.again(maxStaleMs / 10);
     this.#timers.every('passwords', PASSWORD_POLL_MS, () => this.refreshPasswords());
+  }
+
+  #takeUp(): void {
+    logRestored(this.#options.log, this.#view(), this.#knowledge.foreign);
+    this.#checks.applySavedServices();
+    this.#checks.apply(this.#desired, this.#view());
+    this.#refresh();
+  }
+
+  /** The way to the API is there: from here on `clusterIdentity` says which cluster it leads to. */
+  clusterIsKnown(): void {
+    if (this.#hasEnded || this.#stopping !== undefined) return;
+    this.#knowledge.restoreCluster(this.#now());
+    this.#takeUp();
   }
 
   /** Looks at the password files; called too when one of them turns out to have another text. */
@@ -139,16 +134,16 @@ export class Agent {
     if (this.#hasEnded) return;
     if (this.#stopping !== undefined) {
       this.#knowledge.learnAtLast(source, documents, this.#desired, this.#now());
-      this.#checks.applyServices(false);
+      this.#checks.applyServices();
       this.#refresh();
       return;
     }
-    const known = new Set((this.#knowledge.documents?.faults ?? []).map(faultKey));
+    const known = this.#knowledge.documents?.faults ?? [];
     this.#knowledge.learn(source, documents, this.#desired, this.#now());
     logDocuments(this.#options.log, documents, { known, isQuiet: this.#hasHeard.has(source) });
     // an API tells of every claim by itself
     if (source === 'api') this.#hasHeard.add(source);
-    this.#checks.applyServices(false);
+    this.#checks.applyServices();
     this.#refresh();
     this.#saver.soon();
   }
@@ -164,8 +159,7 @@ export class Agent {
   /** The API was heard last then, and has been silent too long; undefined: it is heard. */
   setApiSilence(since: Heard | undefined): void {
     if (!this.#knowledge.setSilence(since)) return;
-    const { staleApi } = this.#view();
-    const reason = staleApi?.sentence ?? 'the API is heard again';
+    const reason = this.#view().staleApi?.sentence ?? 'the API is heard again';
     this.#options.log.info('agent.stale', { reason }, 'API');
     this.#schedule();
     this.#saver.soon();
@@ -177,10 +171,8 @@ export class Agent {
     const { clock, log } = this.#options;
     const before = this.#view().cluster?.joined;
     this.#knowledge.learnNode(node, clock.now());
-    const after = this.#view().cluster?.joined;
-    if (after !== undefined && before?.isOpen !== after.isOpen) {
-      log.info('agent.join', { reason: after.sentence }, after.isOpen ? 'joined' : 'not joined');
-    }
+    this.#checks.nodeIsKnown();
+    logJoined(log, before, this.#view().cluster?.joined);
     this.#schedule();
     this.#saver.soon();
   }
@@ -241,25 +233,31 @@ export class Agent {
 
   /** undefined = the whole node */
   drain(address: Address | undefined, reason: string): DrainAnswer {
-    return this.#intent(drain(this.#knowledge, address, reason, this.#options.clock.now()));
+    return this.#intent(() => drain(this.#knowledge, address, reason, this.#options.clock.now()));
   }
 
   undrain(address: Address | undefined): DrainAnswer {
-    if (this.#stopping !== undefined) {
-      return { ok: false, sentence: 'the agent is stopping; start it again instead' };
-    }
-    return this.#intent(undrain(this.#knowledge, address));
+    return this.#intent(() => undrain(this.#knowledge, address));
+  }
+
+  /** Whether what a person has said is kept for the next start; asked at once after it. */
+  isKept(): Promise<boolean> {
+    return this.#saver.now(SAVE_PATIENCE_MS);
   }
 
   status({ claims = true }: { readonly claims?: boolean } = {}): AgentStatus {
-    const view = this.#view();
-    const parts = {
-      view,
-      desired: this.#desired,
-      sessions: this.#sessions,
-      history: this.#history,
-    };
-    return statusOf(this.#options, { ...parts, startedMs: this.#startedMs }, claims);
+    return labelled('status', () => statusOf(this.#options, this.#parts(), claims));
+  }
+
+  statusDocument(): StatusDocument {
+    return labelled('status', () => documentOf(this.#options, this.#parts()));
+  }
+
+  #parts(): StatusParts {
+    const facts = { sessions: this.#sessions, history: this.#history, startedMs: this.#startedMs };
+    const problems = { foreign: this.#knowledge.foreign, kernelProblem: this.#kernel.problem };
+    const decided = { view: this.#view(), desired: this.#desired, kept: this.#announced.kept };
+    return { ...decided, ...facts, ...problems };
   }
 
   /** said after something that `status()` shows may have changed */
@@ -285,6 +283,7 @@ export class Agent {
     this.#saver.last();
     this.#end();
     await speaker.stop({ kind: 'restart' });
+    this.#sessionLog.close();
     await this.#saver.settled(SAVE_PATIENCE_MS);
     // its routes stay: routers still send here
     this.#kernel.close();
@@ -300,8 +299,8 @@ export class Agent {
     // with nobody to hear it there is nothing to wait for
     const bounds = { ...optional('moveMs', moveMs), ...optional('mostMs', stopMostMs) };
     const wait = isHeard ? bounds : { waitMs: 0 };
-    const why = `the agent stops (${reason})`;
-    this.#knowledge.stopDrain = { sinceMs: clock.now(), reason: why, ...wait };
+    const order = { sinceMs: clock.now(), reason: `the agent stops (${reason})` };
+    this.#knowledge.stopDrain = { ...order, ...wait };
     this.#refresh();
     while (this.#desired.claims.some(isAnnounced)) await nextChange(this);
     await flushed(speaker, clock, FLUSH_DEADLINE_MS);
@@ -311,6 +310,7 @@ export class Agent {
     // the withdrawals are out: who has not read them by now does not keep the others from hearing the Cease
     const text = `herald on ${node.name} stops: ${reason}`;
     await speaker.stop({ kind: 'shutdown', text, deadlineMs: FLUSH_DEADLINE_MS });
+    this.#sessionLog.close();
     await this.#saver.settled(SAVE_PATIENCE_MS);
     addresses.close();
     log.info('agent.stop', { reason }, 'stopped');
@@ -318,7 +318,7 @@ export class Agent {
 
   #end(): void {
     this.#hasEnded = true;
-    this.#timers.cancelAll();
+    this.#timers.close();
     this.#checks.stop();
   }
 
@@ -332,7 +332,10 @@ export class Agent {
 
   /** Decide and make it so. */
   #refresh(): void {
-    if (this.#hasEnded) return;
+    if (!this.#hasEnded) labelled('deciding', () => this.#decide());
+  }
+
+  #decide(): void {
     // before anything is decided: this process may have been frozen
     this.#guard();
     this.#timers.cancel('refresh');
@@ -354,13 +357,12 @@ export class Agent {
     tellSpeaker(next, this.#options, this.#isSettling);
     this.#announced.decided(next);
     this.#checks.apply(next, this.#view());
-    this.#kernel.follow(() => ({
-      ...this.#desired,
-      isSettling: this.#isSettling,
-      hasEnded: this.#hasEnded,
-    }));
-    // what was decided is on its way by then
-    this.#timers.start('remember', 0, () => rememberGates(next, view, this.#history));
+    this.#kernel.follow(() => {
+      return { ...this.#desired, isSettling: this.#isSettling, hasEnded: this.#hasEnded };
+    });
+    // in a turn of its own, behind the timers that are due: what was decided is on its way by then
+    const remember = () => rememberGates(next, view, this.#history);
+    this.#timers.start('remember', 1, () => labelled('deciding', remember));
     const { wakeAtMs } = next;
     if (wakeAtMs === undefined) this.#timers.cancel('wake');
     else this.#timers.start('wake', wakeAtMs - view.nowMs, () => this.#refresh());
@@ -368,18 +370,20 @@ export class Agent {
   }
 
   #onSpeaker(event: SpeakerEvent): void {
-    logEvent(this.#options.log, event);
+    this.#sessionLog.take(event);
     this.#sessions.take(event);
-    if (event.kind === 'routes-synced' || event.kind === 'down') this.#announced.settle();
+    this.#announced.take(event);
     this.#notify();
   }
 
   #onKernel(): void {
-    this.#kernel.read();
+    labelled('kernel', () => this.#kernel.read());
     this.#schedule();
   }
 
-  #intent(answer: DrainAnswer): DrainAnswer {
+  #intent(order: () => DrainAnswer): DrainAnswer {
+    // what is said now would be forgotten with this process
+    const answer = this.#stopping === undefined ? order() : STOPPING;
     if (!answer.ok) return answer;
     this.#options.log.info('agent.drain', { reason: answer.sentence }, 'as asked');
     this.#refresh();

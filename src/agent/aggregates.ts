@@ -2,7 +2,7 @@
  * Aggregates: the prefix that is announced in place of the host routes of the claims inside it (docs/decisions/0031). Pure.
  *
  * An aggregate draws packets for addresses that nobody has. So it stands only where this machine discards those (an unreachable route in the kernel, which is there
- * before the aggregate goes out), only inside the pool, and never for a claim that one node alone may serve: exclusive ones, and those of Local Services. Whatever speaks
+ * before the aggregate goes out), only inside the pool, and never for a claim that some nodes alone may serve: exclusive ones, those of Local Services, and those with checks or an address to bind. Whatever speaks
  * against it, the host routes go out.
  */
 
@@ -18,7 +18,7 @@ import {
   type RouteAttributes,
 } from 'bgp-ts';
 import { lastAddress } from '../model/address-range.ts';
-import { isLocal } from '../model/ip-claim.ts';
+import { type IpClaim, isLocal } from '../model/ip-claim.ts';
 import type { Advertisement, IpPool } from '../model/ip-pool.ts';
 import type { ClaimSubject } from './claim-gates.ts';
 import type { DiscardFacts } from './view.ts';
@@ -34,11 +34,14 @@ export interface Form {
   readonly aggregate?: Aggregate;
   /** would stand if this machine discarded what nobody has: so that is wished for */
   readonly wish?: Aggregate;
+  /** whose place at the peer it has while it is not announced: nobody has asked the kernel, so it may well be announced in this one */
+  readonly place?: Aggregate;
   /** for people: what is announced, and why no aggregate is */
   readonly sentence?: string;
 }
 
-const HOST: Form = {};
+/** its host route, and nobody asks for anything else */
+export const HOST_FORM: Form = {};
 
 export function formOf(
   subject: ClaimSubject,
@@ -48,7 +51,7 @@ export function formOf(
   const { address } = subject.claim.object;
   const length = advertisement?.aggregationLength?.[address.family];
   if (advertisement === undefined || length === undefined || isHostLength(address.family, length)) {
-    return HOST;
+    return HOST_FORM;
   }
   const prefix = maskPrefix(address, length);
   const why = objection(subject, prefix, advertisement);
@@ -57,11 +60,13 @@ export function formOf(
   const fact = discards?.get(wish.key);
   if (fact === undefined) {
     const missing = 'the kernel has not been asked for its discard route yet';
-    return { ...hostRoute(prefix, missing), wish };
+    // a machine that keeps no discard routes announces host routes, and each has a place
+    const place = discards === undefined ? {} : { place: wish };
+    return { ...hostRoute(prefix, missing), wish, ...place };
   }
   if (fact.kind === 'absent') return { ...hostRoute(prefix, fact.sentence), wish };
   const sentence = `${formatPrefix(prefix)} is announced in place of its host route`;
-  return { aggregate: wish, wish, sentence };
+  return { aggregate: wish, wish, place: wish, sentence };
 }
 
 function isHostLength(family: Prefix['family'], length: number): boolean {
@@ -73,7 +78,7 @@ function hostRoute(prefix: Prefix, why: string): Form {
 }
 
 function objection(
-  { claim, pool, placement, level }: ClaimSubject,
+  { claim, pool, placement, level, outlives }: ClaimSubject,
   prefix: Prefix,
   { discardRoute }: Advertisement,
 ): string | undefined {
@@ -84,10 +89,23 @@ function objection(
   if (isLocal(claim.object)) {
     return 'its Service is Local (externalTrafficPolicy), and an aggregate would draw its packets to nodes without an endpoint';
   }
+  const own = ownCondition(claim.object);
+  if (own !== undefined) {
+    return `${own}, and an aggregate would draw its packets to nodes where that fails`;
+  }
+  if (outlives === 'gone') {
+    return `pool ${pool?.name} is gone, and nothing is announced that no pool has; make it again`;
+  }
   if (pool === undefined || !isInside(prefix, pool)) {
     return `that is larger than the addresses of pool ${pool?.name}; write a longer aggregationLength`;
   }
   return undefined;
+}
+
+/** What may be wrong with this claim on one node, while its neighbours in the aggregate are well there. */
+function ownCondition({ checks, bind }: IpClaim): string | undefined {
+  if (checks.length > 0) return 'it has checks';
+  return bind === undefined ? undefined : 'it is bound to an interface';
 }
 
 /** Nothing is announced that no pool has. */

@@ -1,13 +1,14 @@
 /**
- * What is out at the neighbours: the last decision that every session that was up has had written in full, as far as a session carries
+ * What is out at the neighbours: the last decision that has arrived in full at every neighbour whose session was up, as far as a session carries
  * it. What the controller is told of a node rests on it: a level that counts, a withdrawal that has left. A decision on its way counts as
  * nothing yet, and a route that no session takes never does: whoever waits for it would let the old holder go.
  */
 
-import type { PeerStatus, Speaker } from 'bgp-ts';
+import type { PeerStatus, Speaker, SpeakerEvent } from 'bgp-ts';
 import type { EffectiveLevel, PreferenceLevel } from '../model/names.ts';
 import { type Carriers, isCarried } from './carriers.ts';
 import type { DesiredState } from './desired.ts';
+import type { KeptRoutes } from './kept-routes.ts';
 
 export interface Announced {
   /** by claim name: exclusive claims that are out, and at which level */
@@ -18,6 +19,8 @@ export interface Announced {
   readonly observedClaims?: bigint;
   /** nothing that was decided is still on its way, and `observedClaims` answers for all of it */
   readonly isCurrent: boolean;
+  /** for how long a router that cannot be told anything may still have routes of this node; absent: none has */
+  readonly keptMs?: number;
 }
 
 interface Step {
@@ -28,6 +31,8 @@ interface Step {
 export class AnnouncedState {
   readonly #speaker: Pick<Speaker, 'status'>;
   readonly #carriers: () => Carriers;
+  /** what routers whose sessions are down may still have of what they were told before */
+  readonly kept: KeptRoutes | undefined;
   #decided: Step | undefined;
   #written: Step | undefined;
   #isBehind = false;
@@ -35,13 +40,14 @@ export class AnnouncedState {
     | {
         readonly of: Step;
         readonly by: string;
-        readonly announced: Omit<Announced, 'isCurrent'>;
+        readonly announced: Omit<Announced, 'isCurrent' | 'keptMs'>;
       }
     | undefined;
 
-  constructor(speaker: Pick<Speaker, 'status'>, carriers: () => Carriers) {
+  constructor(speaker: Pick<Speaker, 'status'>, carriers: () => Carriers, kept?: KeptRoutes) {
     this.#speaker = speaker;
     this.#carriers = carriers;
+    this.kept = kept;
   }
 
   /** after the speaker has been told */
@@ -61,18 +67,29 @@ export class AnnouncedState {
   /** something was written, or a session ended; true when that is news */
   settle(): boolean {
     if (this.#written === this.#decided || this.#speaker.status().some(isBehind)) return false;
+    // it has not been told of this decision, and another node may stand where it believes that we do
+    if ((this.kept?.leftMs ?? 0) > 0) return false;
     this.#written = this.#decided;
     return true;
   }
 
-  get current(): Announced {
-    const step = this.#written;
-    const isCurrent = step === this.#decided && !this.#isBehind;
-    if (step === undefined) return { levels: new Map(), routes: 0, isCurrent };
-    return { ...this.#tell(step), isCurrent };
+  take(event: SpeakerEvent): void {
+    this.kept?.take(event);
+    if (event.kind === 'routes-synced' || event.kind === 'down') this.settle();
   }
 
-  #tell(step: Step): Omit<Announced, 'isCurrent'> {
+  get current(): Announced {
+    // a router may have forgotten by time alone
+    if (this.kept !== undefined) this.settle();
+    const step = this.#written;
+    const keptMs = this.kept?.leftMs ?? 0;
+    const isCurrent = step === this.#decided && !this.#isBehind;
+    const rest = { isCurrent, ...(keptMs > 0 && { keptMs }) };
+    if (step === undefined) return { levels: new Map(), routes: 0, ...rest };
+    return { ...this.#tell(step), ...rest };
+  }
+
+  #tell(step: Step): Omit<Announced, 'isCurrent' | 'keptMs'> {
     const carriers = this.#carriers();
     const { signature: by } = carriers;
     if (this.#told?.of === step && this.#told.by === by) return this.#told.announced;
@@ -85,7 +102,7 @@ export class AnnouncedState {
 function announcedOf(
   { desired, observed }: Step,
   carriers: Carriers,
-): Omit<Announced, 'isCurrent'> {
+): Omit<Announced, 'isCurrent' | 'keptMs'> {
   const out = desired.claims.filter((decision) => isCarried(decision, carriers));
   const levels = out.flatMap(({ subject: { level, claim } }) =>
     level === undefined ? [] : [[claim.object.name, told(level)] as const],

@@ -13,12 +13,15 @@ import type { BindingWish } from './desired.ts';
 import { NO_ADDRESSES, type OwnAddresses, ownAddresses } from './service-address.ts';
 import type { BindingFact } from './view.ts';
 
+const TELL_AGAIN_MS = 60_000;
+
 export class Binder {
   readonly #table: AddressTable;
   readonly #log: Log;
   #facts: ReadonlyMap<string, BindingFact> = new Map();
   #own: OwnAddresses = NO_ADDRESSES;
-  #isBehind = false;
+  #problem: { readonly code: string; readonly sentence: string } | undefined;
+  #told: { readonly code: string; readonly atMs: number } | undefined;
   /** something of ours may be on an interface: worth asking the kernel about */
   #mayHold = true;
 
@@ -32,9 +35,16 @@ export class Binder {
     return this.#facts;
   }
 
+  /** why the kernel cannot be asked, for people; undefined: it can */
+  get problem(): string | undefined {
+    return this.#problem?.sentence;
+  }
+
   /** the kernel could not be asked, or something is missing that no event may announce: try again soon */
   get isBehind(): boolean {
-    return this.#isBehind || [...this.#facts.values()].some(({ kind }) => kind === 'absent');
+    return (
+      this.#problem !== undefined || [...this.#facts.values()].some(({ kind }) => kind === 'absent')
+    );
   }
 
   /** undefined: the kernel cannot be asked just now, which says nothing about what is there */
@@ -45,18 +55,27 @@ export class Binder {
   #ask<T>(question: () => T): T | undefined {
     try {
       const answer = question();
-      this.#isBehind = false;
+      this.#problem = undefined;
       return answer;
     } catch (error) {
       if (!(error instanceof NetlinkError)) throw error;
-      this.#log.warn(
-        'claim.bind',
-        { code: error.code },
-        'the addresses of this machine cannot be read',
-      );
-      this.#isBehind = true;
+      this.#isOutOfReach(error);
       return undefined;
     }
+  }
+
+  /** told once, and no more than once a minute where it comes and goes: it is asked again each second, for as long as it takes */
+  #isOutOfReach({ code, message }: NetlinkError): void {
+    if (this.#problem?.code === code) return;
+    const unread = `the addresses of this machine cannot be read (${code})`;
+    this.#problem = {
+      code,
+      sentence: `${unread}: no address can be bound and no discard route added until they can; all else is announced`,
+    };
+    const nowMs = performance.now();
+    if (this.#told?.code === code && nowMs - this.#told.atMs < TELL_AGAIN_MS) return;
+    this.#told = { code, atMs: nowMs };
+    this.#log.warn('claim.bind', { code, reason: message }, 'no address can be bound');
   }
 
   /** For what no event may announce: true when the kernel has changed, or something could be added, since the last decision. */
@@ -70,15 +89,22 @@ export class Binder {
   ensure(wishes: ReadonlyMap<string, BindingWish>): boolean {
     if (wishes.size === 0 && this.#facts.size === 0) return false;
     const listed = this.#list();
-    if (listed === undefined) return false;
-    const present = new Map(
-      listed.map((known) => [placeKey(known.address, known.interface), known]),
-    );
+    const present =
+      listed && new Map(listed.map((known) => [placeKey(known.address, known.interface), known]));
     const facts = new Map<string, BindingFact>();
-    for (const [name, wish] of wishes) facts.set(name, this.#ensureOne(wish, present));
+    for (const [name, wish] of wishes) {
+      const fact = present === undefined ? this.#asBefore(name) : this.#ensureOne(wish, present);
+      facts.set(name, fact);
+    }
     const hasChanged = !sameFacts(this.#facts, facts);
     this.#facts = facts;
     return hasChanged;
+  }
+
+  /** a kernel that cannot be asked says nothing against what stood */
+  #asBefore(name: string): BindingFact {
+    const sentence = `the addresses of this machine cannot be read (${this.#problem?.code ?? ''})`;
+    return this.#facts.get(name) ?? { kind: 'absent', sentence };
   }
 
   #ensureOne(wish: BindingWish, present: ReadonlyMap<string, KernelAddress>): BindingFact {

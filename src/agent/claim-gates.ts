@@ -167,7 +167,7 @@ function boundGate(claim: IpClaim, view: View): Gate {
 
 function pooledGate({ claim, pool, outlives }: ClaimSubject, view: View): Gate {
   const { address, name } = claim.object;
-  if (pool === undefined) return inNoPool(claim);
+  if (pool === undefined) return inConflict(claim, view) ?? inNoPool(claim);
   const own = ownPlace(address, claim.source, view);
   if (own !== undefined) {
     const sentence = `${formatAddress(address)} is this machine's own address (${own})`;
@@ -175,6 +175,19 @@ function pooledGate({ claim, pool, outlives }: ClaimSubject, view: View): Gate {
     return { name: 'allowed', state: 'closed', sentence, remedy };
   }
   return heldBy(pool, outlives);
+}
+
+/** The pool that would hold it overlaps another one, which stood before it. */
+function inConflict({ object: claim }: Sourced<IpClaim>, { documents }: View): Gate | undefined {
+  const found = documents.conflicting?.find(
+    ({ object }) =>
+      (claim.pool === undefined || claim.pool === object.name) && poolHolds(object, claim.address),
+  );
+  if (found === undefined) return undefined;
+  const { name } = found.object;
+  const sentence = `${formatAddress(claim.address)} is in IPPool ${name}, which is refused: it overlaps another pool`;
+  const remedy = `change the addresses of one of the two; the condition Ready of IPPool ${name} names the other`;
+  return { name: 'allowed', state: 'closed', sentence, remedy };
 }
 
 function inNoPool({ object: claim, source }: Sourced<IpClaim>): Gate {

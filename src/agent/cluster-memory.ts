@@ -112,8 +112,13 @@ export function clusterFacts(memory: ClusterMemory, context: ClusterContext): Cl
   };
 }
 
+/** Ready once in this boot of the machine, whatever else is the matter with its Node. */
+export function hasBeenReady({ node, readyBoot }: ClusterMemory, context: ClusterContext): boolean {
+  return node !== undefined && readyBoot === bootOf(node, context);
+}
+
 export function clusterJoined(memory: ClusterMemory, context: ClusterContext): Finding {
-  const { node, isGone, readyBoot } = memory;
+  const { node, isGone } = memory;
   const { nodeName } = context;
   if (isGone) {
     const remedy = "wait for the kubelet to register it, or set --node-name to the Node's name";
@@ -128,7 +133,7 @@ export function clusterJoined(memory: ClusterMemory, context: ClusterContext): F
     const remedy = `remove the taint ${OUT_OF_SERVICE_TAINT} when the machine is back`;
     return { isOpen: false, sentence: `Node ${nodeName} is out of service`, remedy };
   }
-  if (readyBoot !== undefined && readyBoot === bootOf(node, context)) {
+  if (hasBeenReady(memory, context)) {
     return { isOpen: true, sentence: `Node ${nodeName} has been Ready in this boot` };
   }
   const isOld = node.ready === 'true';

@@ -15,17 +15,15 @@ import {
   type Route,
   type RouteAttributes,
 } from 'bgp-ts';
-import type { BgpPeer } from '../model/bgp-peer.ts';
 import type { Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
-import type { Advertisement } from '../model/ip-pool.ts';
-import { selects } from '../model/labels.ts';
 import { optional } from '../model/optional.ts';
-import { type Aggregate, AggregateRoutes, type Form, formOf } from './aggregates.ts';
+import { type Aggregate, AggregateRoutes, type Form, formOf, HOST_FORM } from './aggregates.ts';
 import {
   asksItself,
   type ClaimGates,
   type ClaimSubject,
+  claimGateList,
   claimGates,
   earlier,
   healthyGate,
@@ -39,9 +37,17 @@ import {
   type RememberedDecision,
 } from './decision-memo.ts';
 import type { Gate } from './gate.ts';
-import { type PeerPlan, planPeer, type SessionTemplate, usablePlans } from './peer-settings.ts';
+import { closed, full, type PeerGate, peerGate, told } from './peer-gate.ts';
+import {
+  areInSeveralAses,
+  isInternal,
+  type PeerPlan,
+  planPeer,
+  type SessionTemplate,
+  usablePlans,
+} from './peer-settings.ts';
 import type { PlacementView } from './placement.ts';
-import { RouteAttributeTable } from './route-attributes.ts';
+import { RouteAttributeTable, type RouteStanding } from './route-attributes.ts';
 import type { View } from './view.ts';
 
 export interface DesiredState {
@@ -165,15 +171,23 @@ interface Deciding {
 function decide(claim: Sourced<IpClaim>, deciding: Deciding): RememberedDecision {
   const { view, context, about, outlets } = deciding;
   const departure = view.departures.get(claim.object.name);
-  if (departure === undefined) {
-    const known = memo.recall(claim, context, healthyGate(claim, view).gate);
-    if (known?.steps.every((step, index) => isOpenTo(step, outlets[index])) === true) return known;
-  }
+  const healthy = healthyGate(departure?.claim ?? claim, view);
+  const known = memo.recall({ claim, departure }, context, { healthy, nowMs: view.nowMs });
+  if (known !== undefined && isOpenToAll(known.steps, outlets)) return known;
   const subject = subjectOf(claim, about, departure);
   const gates = claimGates(subject, view, context.joined);
-  const decided = outlets.map((outlet) => decidePeer(outlet, { subject, gates, view }));
-  const decision = { subject, gates, peers: decided.map(({ peer }) => peer) };
-  return memo.remember(context, { decision, steps: decided.map(({ step }) => step) });
+  const decided = decidedOf(subject, gates, view);
+  const outcomes = outlets.map((outlet) => decidePeer(outlet, decided));
+  const decision = { subject, gates, peers: outcomes.map(({ peer }) => peer) };
+  return memo.remember(context, { decision, steps: outcomes.map(({ step }) => step) });
+}
+
+function isOpenToAll(steps: readonly PeerStep[], outlets: readonly Outlet[]): boolean {
+  for (let index = 0; index < steps.length; index += 1) {
+    const step = steps[index];
+    if (step !== undefined && !isOpenTo(step, outlets[index])) return false;
+  }
+  return true;
 }
 
 /** it would come to the same again: there is room where there was */
@@ -207,6 +221,8 @@ interface Outlet {
   readonly routes: Route[];
   readonly aggregates: AggregateRoutes;
   places: number;
+  /** the last that was told of it: thousands of claims in a row are told the same, and share it */
+  told?: PeerDecision;
 }
 
 function neighbourOf({ plan, routes, aggregates }: Outlet): DesiredSession[] {
@@ -255,10 +271,24 @@ function mayBind(claim: IpClaim, gates: ClaimGates): boolean {
   return needed.every(({ state }) => state !== 'closed');
 }
 
+/** A claim and what is the same of it for every peer. */
 interface Decided {
   readonly subject: ClaimSubject;
   readonly gates: ClaimGates;
   readonly view: View;
+  readonly isShut: boolean;
+  readonly isDraining: boolean;
+  readonly host: Prefix;
+  /** of the last peer: mostly that of all */
+  step?: PeerStep;
+}
+
+function decidedOf(subject: ClaimSubject, gates: ClaimGates, view: View): Decided {
+  const own = claimGateList(gates);
+  const isShut = own.some(({ state }) => state === 'closed');
+  const isDraining = own.some(({ state }) => state === 'draining');
+  const host = hostPrefix(subject.claim.object.address);
+  return { subject, gates, view, isShut, isDraining, host };
 }
 
 interface PeerOutcome {
@@ -270,8 +300,9 @@ const NO_STEP: PeerStep = { takesPlace: false, isFull: false };
 const FULL_STEP: PeerStep = { takesPlace: false, isFull: true };
 const KEPT_PLACE: PeerStep = { takesPlace: true, isFull: false };
 
-function decidePeer(outlet: Outlet, { subject, gates, view }: Decided): PeerOutcome {
-  const { joined, assigned, healthy, bound, pooled, notDraining } = gates;
+function decidePeer(outlet: Outlet, decided: Decided): PeerOutcome {
+  const { subject, gates, view, isShut } = decided;
+  const { assigned, pooled, notDraining } = gates;
   const { plan } = outlet;
   const peer = plan.peer.name;
   if (pooled.state === 'closed') return { peer: { peer, allowed: pooled }, step: NO_STEP };
@@ -279,30 +310,47 @@ function decidePeer(outlet: Outlet, { subject, gates, view }: Decided): PeerOutc
     const remedy = `correct BGPPeer ${peer}, or remove it: this node has no session with it until then`;
     return { peer: { peer, allowed: closed(plan.sentence, remedy) }, step: NO_STEP };
   }
-  const { allowed, advertisement } = peerGate(subject, plan.peer, view);
+  const gate = peerGate(subject, plan.peer, view);
+  const { allowed, advertisement } = gate;
   const isElsewhere = assigned.state === 'closed' || notDraining.state === 'closed';
   if (allowed.state === 'closed' || isElsewhere) return { peer: { peer, allowed }, step: NO_STEP };
   const form = formOf(subject, advertisement, view.discards);
-  const { aggregate, wish } = form;
+  const { aggregate, wish, place } = form;
   // a place is kept while the claim is unhealthy too: whether a younger one gets in must not depend on it
-  if (!hasRoom(outlet, aggregate)) {
-    return { peer: { peer, allowed: full(plan.peer) }, step: FULL_STEP };
+  if (!hasRoom(outlet, isShut ? place : aggregate)) {
+    // inside an aggregate that has a place there will be room once the kernel discards for it
+    const hopes = !isShut && place !== undefined && outlet.aggregates.has(place);
+    const step = hopes ? { ...FULL_STEP, ...optional('wish', wish) } : FULL_STEP;
+    return { peer: { peer, allowed: full(plan.peer) }, step };
   }
-  const own = [joined, assigned, healthy, bound, pooled, notDraining];
-  if (own.some(({ state }) => state === 'closed')) {
-    const kept = aggregate === undefined ? KEPT_PLACE : { ...KEPT_PLACE, aggregate };
+  if (isShut) {
+    const kept = place === undefined ? KEPT_PLACE : { ...KEPT_PLACE, aggregate: place };
     return { peer: { peer, allowed }, step: kept };
   }
-  const isDraining = own.some(({ state }) => state === 'draining');
-  const { placement, stepsDown = 0, level = stepsDown } = subject;
-  const isPlaced = subject.claim.source === 'api' && subject.level !== undefined;
-  const standing = { placement, level, isDraining, isPlaced };
+  return announcedTo(outlet, decided, { ...gate, plan, form });
+}
+
+/** What is said of a peer that the claim is announced to, and how. */
+interface Announcement extends PeerGate {
+  readonly plan: Exclude<PeerPlan, { readonly kind: 'refused' }>;
+  readonly form: Form;
+}
+
+function announcedTo(outlet: Outlet, decided: Decided, how: Announcement): PeerOutcome {
+  const { subject, view, isDraining, host } = decided;
+  const { plan, allowed, advertisement, form } = how;
+  const { aggregate, wish } = form;
+  const standing = routeStanding(subject, plan, { isDraining, view });
   const attributes = attributeTable.attributes(advertisement, standing);
-  const prefix = aggregate?.prefix ?? hostPrefix(subject.claim.object.address);
+  if (form === HOST_FORM) {
+    const peer = toldPlainly(outlet, allowed, { attributes, isDraining });
+    return { peer, step: plainStep(decided, attributes) };
+  }
+  const prefix = aggregate?.prefix ?? host;
   const step = { takesPlace: true, isFull: false, isDraining, route: { prefix, attributes } };
   return {
     peer: {
-      peer,
+      peer: plan.peer.name,
       allowed: told(allowed, form),
       route: { attributes, isDraining, ...optional('aggregate', aggregate?.prefix) },
     },
@@ -310,56 +358,40 @@ function decidePeer(outlet: Outlet, { subject, gates, view }: Decided): PeerOutc
   };
 }
 
-/** the gate is open either way; people read what goes out */
-function told(allowed: Gate, { sentence }: Form): Gate {
-  if (sentence === undefined) return allowed;
-  return { ...allowed, sentence: `${allowed.sentence}; ${sentence}` };
+function toldPlainly(
+  outlet: Outlet,
+  allowed: Gate,
+  route: { readonly attributes: RouteAttributes; readonly isDraining: boolean },
+): PeerDecision {
+  const { told: last, plan } = outlet;
+  const isSame =
+    last?.allowed === allowed &&
+    last.route?.attributes === route.attributes &&
+    last.route.isDraining === route.isDraining;
+  if (last !== undefined && isSame) return last;
+  const made = { peer: plan.peer.name, allowed, route };
+  outlet.told = made;
+  return made;
 }
 
-interface PeerGate {
-  readonly allowed: Gate;
-  readonly advertisement?: Advertisement;
+function plainStep(decided: Decided, attributes: RouteAttributes): PeerStep {
+  const { step: last, host: prefix, isDraining } = decided;
+  if (last?.route?.attributes === attributes) return last;
+  const made = { takesPlace: true, isFull: false, isDraining, route: { prefix, attributes } };
+  decided.step = made;
+  return made;
 }
 
-function peerGate({ claim, pool }: ClaimSubject, peer: BgpPeer, view: View): PeerGate {
-  const { family } = claim.object.address;
-  if (!peer.families.includes(family)) {
-    const remedy = `add ${family} to the families of BGPPeer ${peer.name}`;
-    return { allowed: closed(`${peer.name} carries no ${family} routes`, remedy) };
-  }
-  const advertisements = pool?.advertisements ?? [];
-  if (pool === undefined || advertisements.length === 0) return { allowed: OPEN };
-  const advertisement = advertisements.find(
-    ({ peerSelector, nodeSelector }) =>
-      selects(peerSelector, peer.labels) && selects(nodeSelector, view.node.labels),
-  );
-  if (advertisement !== undefined) return { allowed: OPEN, advertisement };
-  const sentence = `no advertisement of pool ${pool.name} selects peer ${peer.name} on this node`;
-  return {
-    allowed: closed(
-      sentence,
-      `add an advertisement to IPPool ${pool.name}, or change its selectors`,
-    ),
-  };
-}
-
-const OPEN: Gate = {
-  name: 'allowed',
-  state: 'open',
-  sentence: 'a pool holds it, and an advertisement selects this peer and node',
-};
-
-function full({ name, maxRoutes }: BgpPeer): Gate {
-  const sentence = `${name} takes at most ${maxRoutes} routes (maxRoutes), and older claims have them all`;
-  const remedy = `raise maxRoutes of BGPPeer ${name}, and the router's own prefix limit with it`;
-  return { ...closed(sentence, remedy), isLimit: true };
-}
-
-function closed(sentence: string, remedy?: string): Gate {
-  return {
-    name: 'allowed',
-    state: 'closed',
-    sentence,
-    ...(remedy === undefined ? {} : { remedy }),
-  };
+function routeStanding(
+  subject: ClaimSubject,
+  plan: Exclude<PeerPlan, { readonly kind: 'refused' }>,
+  { isDraining, view }: { readonly isDraining: boolean; readonly view: View },
+): RouteStanding {
+  const { placement, stepsDown = 0, level = stepsDown, lapsed, claim } = subject;
+  const isPlaced = claim.source === 'api' && subject.level !== undefined;
+  const isSimple = subject.stepsDown !== undefined;
+  const standing = { placement, level, isDraining, isPlaced, isSimple };
+  if (lapsed === undefined) return standing;
+  const hasForeignPaths = !isInternal(plan) && areInSeveralAses(view);
+  return { ...standing, lapsed, hasForeignPaths };
 }

@@ -21,6 +21,8 @@ export class Discarder {
   #isDue = true;
   /** something of ours may be in the kernel */
   #mayHold = true;
+  /** the kernel could not be asked the last time, and that has been told */
+  #isOutOfReach = false;
 
   constructor(routes: DiscardRoutes | undefined, log: Log) {
     this.#routes = routes;
@@ -86,6 +88,7 @@ export class Discarder {
     try {
       const present = routes.list();
       const objections = routes.objections(wishes.map(([, prefix]) => prefix));
+      this.#isOutOfReach = false;
       return new Map(
         wishes.map(([key, prefix]) => {
           const sentence = objections.get(key);
@@ -96,7 +99,10 @@ export class Discarder {
     } catch (error) {
       if (!(error instanceof NetlinkError)) throw error;
       const { code } = error;
-      this.#log.warn('aggregate.discard', { code }, 'the routes of this machine cannot be read');
+      if (!this.#isOutOfReach) {
+        this.#log.warn('aggregate.discard', { code }, 'the routes of this machine cannot be read');
+      }
+      this.#isOutOfReach = true;
       const sentence = `the routes of this machine cannot be read (${code})`;
       // what stood goes on: a kernel that is busy for a moment says nothing against it
       return new Map(

@@ -34,6 +34,22 @@ export function undrain(knowledge: Knowledge, address: Address | undefined): Dra
   return done(`${formatAddress(address)} is not draining any more${node}`);
 }
 
+/** to whatever is asked of an agent that stops: the next start begins with what was saved before */
+export const STOPPING: DrainAnswer = {
+  ok: false,
+  sentence: 'the agent is stopping; start it again and say so then',
+};
+
+/** What a person is told, who may turn the machine off at once: only what is kept is promised. */
+export async function promised(
+  answer: DrainAnswer,
+  isKept: () => Promise<boolean>,
+): Promise<DrainAnswer> {
+  if (!answer.ok || (await isKept())) return answer;
+  const why = 'it could not be saved yet (state.save in the log), so a restart would forget it';
+  return { ...answer, sentence: `${answer.sentence}; ${why}` };
+}
+
 function done(sentence: string): DrainAnswer {
   return { ok: true, sentence };
 }

@@ -1,80 +1,129 @@
 /**
- * Since when each gate has been as it is. Monotonic time; a gate that is seen for the first time begins then. Thousands of
- * claims are remembered after every decision, so what has not moved costs one comparison, and what is the same decision as before none.
+ * Since when each gate has been as it is. Monotonic time; a gate that is seen for the first time begins then. Thousands of claims with many peers
+ * are remembered after every decision, so one number stands for all gates of a claim that moved at once, and the same decision as before costs a look.
  */
 
-import { claimGateList } from './claim-gates.ts';
-import type { ClaimDecision } from './desired.ts';
+import { type ClaimGates, claimGateList } from './claim-gates.ts';
+import type { ClaimDecision, PeerDecision } from './desired.ts';
 import type { Gate, GateName } from './gate.ts';
+
+/** of each gate, in their order; one number: of all of them */
+type Since = number | readonly number[];
 
 interface Memory {
   readonly gates: readonly Gate[];
-  /** of each gate, in the same order */
-  readonly sinceMs: readonly number[];
+  readonly sinceMs: Since;
+}
+
+interface ClaimMemory {
+  /** the last one */
+  decision: ClaimDecision;
+  ownMs: Since;
+  /** of `allowed` at each peer */
+  peersMs: Since;
+  /** the last in which the claim was there */
+  round: number;
 }
 
 export class GateHistory {
   readonly #memories = new Map<string, Memory>();
-  /** of the last round, in its order */
-  #decisions: readonly ClaimDecision[] = [];
+  readonly #claims = new Map<string, ClaimMemory>();
+  #round = 0;
 
-  /** `subject` tells apart what has gates: a claim, a claim at a peer, the node */
+  /** `subject` tells apart what has gates and is no claim: the node */
   remember(subject: string, gates: readonly Gate[], nowMs: number): void {
     const known = this.#memories.get(subject);
-    if (known === undefined) {
-      this.#memories.set(subject, { gates, sinceMs: gates.map(() => nowMs) });
-      return;
+    if (known === undefined) this.#memories.set(subject, { gates, sinceMs: nowMs });
+    else if (!isUnmoved(gates, known.gates)) {
+      const sinceMs = gates.map((gate) => sinceOf(known, gate) ?? nowMs);
+      this.#memories.set(subject, { gates, sinceMs });
     }
-    if (isUnmoved(gates, known.gates)) return;
-    const sinceMs = gates.map((gate) => sinceOf(known, gate) ?? nowMs);
-    this.#memories.set(subject, { gates, sinceMs });
   }
 
   /** What was decided on every claim; claims and peers that are not in it any more are forgotten, since they come and go. */
   rememberAll(decisions: readonly ClaimDecision[], nowMs: number): void {
-    const before = this.#decisions;
-    this.#decisions = decisions;
-    let start = 0;
-    while (start < decisions.length && decisions[start] === before[start]) start += 1;
-    // most rounds differ in a few; what comes behind those is mostly what came before
-    const last = new Map(before.slice(start).map((one) => [one.subject.claim.object.name, one]));
-    for (let index = start; index < decisions.length; index += 1) {
-      const decision = decisions[index];
-      if (decision !== undefined) this.#rememberOne(decision, last, nowMs);
-    }
-    for (const [name, gone] of last) {
-      this.#memories.delete(name);
-      this.#forgetPeers(gone, undefined);
+    this.#round += 1;
+    for (const decision of decisions) this.#rememberOne(decision, nowMs);
+    if (this.#claims.size === decisions.length) return;
+    for (const [name, { round }] of this.#claims) {
+      if (round !== this.#round) this.#claims.delete(name);
     }
   }
 
-  /** takes what it has seen out of `last` */
-  #rememberOne(decision: ClaimDecision, last: Map<string, ClaimDecision>, nowMs: number): void {
+  #rememberOne(decision: ClaimDecision, nowMs: number): void {
     const { name } = decision.subject.claim.object;
-    const before = last.get(name);
-    last.delete(name);
+    const known = this.#claims.get(name);
+    if (known === undefined) {
+      const since = { ownMs: nowMs, peersMs: nowMs };
+      this.#claims.set(name, { decision, ...since, round: this.#round });
+      return;
+    }
+    known.round = this.#round;
+    const before = known.decision;
     if (before === decision) return;
-    this.remember(name, claimGateList(decision.gates), nowMs);
-    for (const { peer, allowed } of decision.peers) {
-      this.remember(`${name} ${peer}`, [allowed], nowMs);
-    }
-    if (before !== undefined) this.#forgetPeers(before, decision);
+    known.ownMs = ownSince(before.gates, decision.gates, known.ownMs, nowMs);
+    known.peersMs = peersSince(before.peers, decision.peers, known.peersMs, nowMs);
+    known.decision = decision;
   }
 
-  sinceMs(subject: string, name: GateName): number | undefined {
-    const known = this.#memories.get(subject);
-    const index = known?.gates.findIndex((gate) => gate.name === name) ?? -1;
-    return known?.sinceMs[index];
-  }
-
-  #forgetPeers(last: ClaimDecision, decision: ClaimDecision | undefined): void {
-    const { name } = last.subject.claim.object;
-    for (const [index, { peer }] of last.peers.entries()) {
-      if (decision?.peers[index]?.peer === peer) continue;
-      if (decision?.peers.some((other) => other.peer === peer) === true) continue;
-      this.#memories.delete(`${name} ${peer}`);
+  /** `peer`: of `allowed` there; `subject` is a claim then */
+  sinceMs(subject: string, name: GateName, peer?: string): number | undefined {
+    const claim = this.#claims.get(subject);
+    if (claim === undefined) {
+      const known = this.#memories.get(subject);
+      return known && at(known.sinceMs, known.gates, (gate) => gate.name === name);
     }
+    const { decision, ownMs, peersMs } = claim;
+    if (peer !== undefined) return at(peersMs, decision.peers, (each) => each.peer === peer);
+    return at(ownMs, claimGateList(decision.gates), (gate) => gate.name === name);
   }
+}
+
+function at<T>(since: Since, list: readonly T[], isIt: (one: T) => boolean): number | undefined {
+  const index = list.findIndex(isIt);
+  return index < 0 ? undefined : nth(since, index);
+}
+
+function nth(since: Since, index: number): number | undefined {
+  return typeof since === 'number' ? since : since[index];
+}
+
+/** the gates of a claim are always the same six, in the same order */
+function ownSince(before: ClaimGates, now: ClaimGates, since: Since, nowMs: number): Since {
+  const isSame =
+    before.joined.state === now.joined.state &&
+    before.assigned.state === now.assigned.state &&
+    before.healthy.state === now.healthy.state &&
+    before.bound.state === now.bound.state &&
+    before.pooled.state === now.pooled.state &&
+    before.notDraining.state === now.notDraining.state;
+  if (isSame) return since;
+  const last = claimGateList(before);
+  return claimGateList(now).map((gate, index) =>
+    gate.state === last[index]?.state ? (nth(since, index) ?? nowMs) : nowMs,
+  );
+}
+
+function peersSince(
+  before: readonly PeerDecision[],
+  now: readonly PeerDecision[],
+  since: Since,
+  nowMs: number,
+): Since {
+  if (arePeersUnmoved(before, now)) return since;
+  return now.map(({ peer, allowed: { state } }) => {
+    const index = before.findIndex((last) => last.peer === peer && last.allowed.state === state);
+    return index < 0 ? nowMs : (nth(since, index) ?? nowMs);
+  });
+}
+
+function arePeersUnmoved(before: readonly PeerDecision[], now: readonly PeerDecision[]): boolean {
+  if (before.length !== now.length) return false;
+  for (let index = 0; index < now.length; index += 1) {
+    const [last, one] = [before[index], now[index]];
+    if (last?.peer !== one?.peer || last?.allowed.state !== one?.allowed.state) return false;
+  }
+  return true;
 }
 
 function isUnmoved(a: readonly Gate[], b: readonly Gate[]): boolean {
@@ -84,5 +133,5 @@ function isUnmoved(a: readonly Gate[], b: readonly Gate[]): boolean {
 
 /** undefined when the gate was in another state, or not there */
 function sinceOf({ gates, sinceMs }: Memory, { name, state }: Gate): number | undefined {
-  return sinceMs[gates.findIndex((gate) => gate.name === name && gate.state === state)];
+  return at(sinceMs, gates, (gate) => gate.name === name && gate.state === state);
 }

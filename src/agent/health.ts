@@ -12,8 +12,31 @@ export type JoinCheck = CheckSpec | 'none' | undefined;
 
 export const JOIN_KEY = 'join';
 
-export function checkKey(claim: IpClaim, index: number): string {
-  return `${claim.name}#${index}`;
+/** of the checks of a claim, in their order */
+const keys = new WeakMap<IpClaim, readonly string[]>();
+
+/**
+ * A check is what it asks, not its place in the list: where one is removed, replaced or moved, the answers of another are never taken for its
+ * own, or a claim that fails would be announced.
+ */
+export function checkKeys(claim: IpClaim): readonly string[] {
+  const known = keys.get(claim);
+  if (known !== undefined) return known;
+  const asked = new Map<string, number>();
+  const made = claim.checks.map(({ target }) => {
+    const text = JSON.stringify(target);
+    const times = asked.get(text) ?? 0;
+    asked.set(text, times + 1);
+    return `${claim.name}#${times} ${text}`;
+  });
+  keys.set(claim, made);
+  return made;
+}
+
+/** Each check of a claim, with its key. */
+function keyedChecks(claim: IpClaim): readonly (readonly [string, CheckSpec])[] {
+  const made = checkKeys(claim);
+  return claim.checks.map((spec, index) => [made[index] ?? '', spec]);
 }
 
 /** By key: what is to be asked. Claims that are not for this node are not. */
@@ -29,8 +52,8 @@ export function wantedChecks(
     const { object } = subject.claim;
     if (object.checks.length === 0 || forbiddenCheck(subject.claim, view) !== undefined) continue;
     const { source } = subject.claim;
-    for (const [index, spec] of object.checks.entries()) {
-      wanted.set(checkKey(object, index), source === 'api' ? discreet(spec) : spec);
+    for (const [key, spec] of keyedChecks(object)) {
+      wanted.set(key, source === 'api' ? discreet(spec) : spec);
     }
   }
   return wanted;
@@ -84,10 +107,7 @@ export function claimFinding(
   verdicts: ReadonlyMap<string, Verdict>,
   wasOpen: boolean,
 ): Finding {
-  const asked = claim.checks.map((spec, index) => ({
-    spec,
-    verdict: verdicts.get(checkKey(claim, index)),
-  }));
+  const asked = keyedChecks(claim).map(([key, spec]) => ({ spec, verdict: verdicts.get(key) }));
   const failing = asked.find(({ spec, verdict }) => {
     if (verdict === undefined || !verdict.known) return !wasOpen;
     return !verdict.open && !(wasOpen && verdict.failuresInRow < spec.failures);

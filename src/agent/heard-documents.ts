@@ -46,9 +46,7 @@ export class HeardDocuments {
   constructor(options: HeardOptions) {
     this.#options = options;
     for (const source of options.sources) {
-      const carried =
-        options.saved === undefined ? NO_DOCUMENTS : documentsFrom(options.saved, source);
-      this.#words.set(source, { documents: undefined, carried, stale: undefined });
+      this.#words.set(source, { documents: undefined, carried: NO_DOCUMENTS, stale: undefined });
     }
   }
 
@@ -67,17 +65,23 @@ export class HeardDocuments {
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
-  /** Takes up the saved View, marked stale. */
-  restore({ nowMs, wallMs }: Heard): void {
+  /** Takes up what was saved of this source, marked stale, unless the source has spoken. */
+  restore(source: DocumentSource, { nowMs, wallMs }: Heard): void {
     const { saved } = this.#options;
-    if (saved === undefined) return;
+    const word = this.#words.get(source);
+    if (saved === undefined || word === undefined || word.documents !== undefined) return;
     // a wall clock that was set back makes it no younger than now
     const sinceMs = nowMs - Math.max(0, wallMs - saved.savedAtMs);
-    for (const word of this.#words.values()) {
-      word.documents = { ...word.carried, faults: [] };
-      word.stale = this.#staleSince({ nowMs: sinceMs, wallMs: saved.savedAtMs });
-    }
+    word.carried = documentsFrom(saved, source);
+    word.documents = { ...word.carried, faults: [] };
+    word.stale = this.#staleSince({ nowMs: sinceMs, wallMs: saved.savedAtMs });
     this.#merge();
+  }
+
+  /** nothing of it is in force: what was saved has not been taken up, and it has not spoken */
+  isUnheard(source: DocumentSource): boolean {
+    const word = this.#words.get(source);
+    return word !== undefined && word.documents === undefined;
   }
 
   /** One source has spoken. */

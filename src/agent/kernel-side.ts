@@ -54,6 +54,11 @@ export class KernelSide {
     this.read();
   }
 
+  /** why the kernel cannot be asked, for people; undefined: it can */
+  get problem(): string | undefined {
+    return this.#binder.problem;
+  }
+
   /** The kernel may have changed. */
   read(): void {
     this.#knowledge.own = this.#binder.ownAddresses();

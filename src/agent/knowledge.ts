@@ -7,6 +7,7 @@ import type { Address } from 'bgp-ts';
 import type { Verdict } from '../checks/verdict.ts';
 import type { BgpPeer } from '../model/bgp-peer.ts';
 import { formatClaimName } from '../model/claim-name.ts';
+import { type ClusterIdentity, foreignness } from '../model/cluster-identity.ts';
 import type { ClusterNode } from '../model/cluster-node.ts';
 import { type Documents, NO_DOCUMENTS, type Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
@@ -17,6 +18,7 @@ import {
   type ClusterContext,
   type ClusterMemory,
   clusterFacts,
+  hasBeenReady,
   learnNode,
   NO_CLUSTER_MEMORY,
   restoreCluster,
@@ -26,7 +28,15 @@ import type { ClaimDecision, DesiredState } from './desired.ts';
 import { claimFinding, type JoinCheck, joinFinding } from './health.ts';
 import { type Heard, HeardDocuments } from './heard-documents.ts';
 import type { PasswordFiles } from './password-files.ts';
-import { documentsFrom, SAVED_VERSION, type SavedView, whileStopping } from './saved-view.ts';
+import {
+  documentsFrom,
+  originOf,
+  SAVED_VERSION,
+  type SavedDrains,
+  type SavedView,
+  whileStopping,
+  withSavedApi,
+} from './saved-view.ts';
 import { NO_ADDRESSES } from './service-address.ts';
 import type {
   BindingFact,
@@ -46,6 +56,8 @@ export interface KnowledgeOptions {
   readonly joinCheck: JoinCheck;
   readonly passwords: PasswordFiles;
   readonly saved: SavedView | undefined;
+  /** of a saved View of which nothing else can be used */
+  readonly drains?: SavedDrains;
   /** what the documents come from, for people */
   readonly source: string;
   readonly maxStaleMs: number;
@@ -54,6 +66,7 @@ export interface KnowledgeOptions {
   readonly sources: readonly DocumentSource[];
   /** of the cluster that is a source */
   readonly cluster: ClusterContext;
+  readonly clusterIdentity?: () => ClusterIdentity | undefined;
 }
 
 export class Knowledge {
@@ -73,6 +86,8 @@ export class Knowledge {
   serviceFacts: ServiceFacts | undefined;
   /** why the cluster does not take this machine for its node */
   objection: string | undefined;
+  /** why the saved documents of the API are not used */
+  foreign: string | undefined;
   #nodeDrain: Drain | undefined;
   /** never saved: the next start is not this stop */
   stopDrain: Drain | undefined;
@@ -109,6 +124,12 @@ export class Knowledge {
     return this.#cluster.isGone ? undefined : this.#cluster.node;
   }
 
+  /** Its Node may announce, by the cluster's own word; and it has been Ready since this machine came up, in this process or one before. */
+  get clusterJoined(): { readonly isOpen: boolean; readonly inThisBoot: boolean } {
+    const isOpen = this.#clusterFacts?.joined.isOpen === true;
+    return { isOpen, inThisBoot: hasBeenReady(this.#cluster, this.#options.cluster) };
+  }
+
   get peers(): readonly BgpPeer[] {
     return (this.documents ?? NO_DOCUMENTS).peers.map(({ object }) => object);
   }
@@ -125,16 +146,33 @@ export class Knowledge {
 
   /** Takes up the saved View, marked stale; drains that a person asked for stand, and their wait is long over. */
   restore(at: Heard): void {
-    const { saved, passwords, cluster } = this.#options;
-    if (saved === undefined) return;
-    this.#heard.restore(at);
+    const { saved, passwords, drains = saved } = this.#options;
+    this.#heard.restore('files', at);
+    this.restoreCluster(at);
+    if (drains !== undefined) this.#restoreDrains(drains, at);
+    passwords.refresh(this.peers);
+  }
+
+  #restoreDrains({ nodeDrain, claimDrains }: SavedDrains, { nowMs }: Heard): void {
     const stale = this.#heard.stale('files') ?? this.#heard.stale('api');
-    const over = { sinceMs: stale?.sinceMs ?? at.nowMs, waitMs: 0 };
-    if (saved.nodeDrain !== undefined) this.#nodeDrain = { ...over, reason: saved.nodeDrain };
-    this.#claimDrains = new Map(
-      saved.claimDrains.map(([name, reason]) => [name, { ...over, reason }]),
-    );
-    if (saved.cluster !== undefined && this.#hasCluster) {
+    const over = { sinceMs: stale?.sinceMs ?? nowMs, waitMs: 0 };
+    if (nodeDrain !== undefined) this.#nodeDrain = { ...over, reason: nodeDrain };
+    this.#claimDrains = new Map(claimDrains.map(([name, reason]) => [name, { ...over, reason }]));
+  }
+
+  /**
+   * Takes up what was saved of the API, once it is known which cluster that is. Until then, and where it was saved of another cluster, nothing of it
+   * counts: neither its documents, nor the last good form of an object that cannot be read, nor what that cluster said of its Node.
+   */
+  restoreCluster(at: Heard): void {
+    const { saved, passwords, cluster, clusterIdentity } = this.#options;
+    if (saved === undefined || !this.#heard.isUnheard('api')) return;
+    const now = clusterIdentity?.();
+    if (clusterIdentity !== undefined && now === undefined) return;
+    this.foreign = now === undefined ? undefined : foreignness(originOf(saved), now);
+    if (this.foreign !== undefined) return;
+    this.#heard.restore('api', at);
+    if (saved.cluster !== undefined) {
       this.#remember(restoreCluster(saved.cluster, cluster, at.nowMs));
     }
     passwords.refresh(this.peers);
@@ -144,6 +182,7 @@ export class Knowledge {
   learn(source: DocumentSource, documents: Documents, running: DesiredState, at: Heard): void {
     const before = this.documents ?? NO_DOCUMENTS;
     this.#heard.learn(source, documents, at);
+    if (source === 'api') this.foreign = undefined;
     if (documents.isUnread === true) return;
     this.#options.passwords.refresh(this.peers);
     const gone = departuresAfter(before, running, this.view(at.nowMs));
@@ -285,18 +324,26 @@ export class Knowledge {
   toSave(wallMs: number): SavedView | undefined {
     const { documents } = this;
     if (documents === undefined) return undefined;
-    const { peers, pools, claims, formerPools } = documents;
-    const { node, isGone, readyBoot } = this.#cluster;
-    const last = isGone ? undefined : node;
-    return {
+    const { saved, node: self } = this.#options;
+    const now = {
       version: SAVED_VERSION,
       // what people say while a source is silent is kept; the documents are no younger for it
       savedAtMs: this.#heard.staleSinceWallMs ?? wallMs,
-      routerId: this.#options.node.routerId,
-      documents: { peers, pools, claims, ...optional('formerPools', formerPools) },
+      routerId: self.routerId,
       ...optional('nodeDrain', this.#nodeDrain?.reason),
-      ...optional('cluster', last && { node: last, ...optional('readyBoot', readyBoot) }),
       claimDrains: [...this.#claimDrains].map(([name, { reason }]) => [name, reason] as const),
+    } as const;
+    const { peers, pools, claims, formerPools } = documents;
+    // nothing of the API is in force yet: what is on disk of it stays there
+    if (saved !== undefined && this.#heard.isUnheard('api'))
+      return withSavedApi(now, documents, saved);
+    const { node, isGone, readyBoot } = this.#cluster;
+    const last = isGone ? undefined : node;
+    return {
+      ...now,
+      documents: { peers, pools, claims, ...optional('formerPools', formerPools) },
+      ...optional('cluster', last && { node: last, ...optional('readyBoot', readyBoot) }),
+      ...optional('clusterMarks', this.#options.clusterIdentity?.()?.marks),
     };
   }
 }

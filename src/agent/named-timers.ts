@@ -5,6 +5,7 @@ import type { Clock, Timer } from 'bgp-ts';
 export class NamedTimers {
   readonly #clock: Clock;
   readonly #timers = new Map<string, Timer>();
+  #isClosed = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -12,6 +13,7 @@ export class NamedTimers {
 
   start(name: string, delayMs: number, work: () => void): void {
     this.cancel(name);
+    if (this.#isClosed) return;
     const timer = this.#clock.startTimer(Math.max(0, delayMs), () => {
       this.#timers.delete(name);
       work();
@@ -39,5 +41,11 @@ export class NamedTimers {
   cancelAll(): void {
     for (const timer of this.#timers.values()) timer.cancel();
     this.#timers.clear();
+  }
+
+  /** All end, and none is started any more: sessions that are closed after this have news, too. */
+  close(): void {
+    this.cancelAll();
+    this.#isClosed = true;
   }
 }

@@ -3,6 +3,8 @@
  * has none, or while kube-proxy is unwell as a whole: then its body still says how many there are, and they are served by the rules that it wrote
  * last. Asked in turn, at a pace that the number of them sets. Nobody there is no answer, and the last one stands.
  *
+ * Namespaces take turns: beside the thousands of ports that one tenant may have, the one of another is asked as often as if it were alone.
+ *
  * Where kube-proxy listens is its own setting (nodePortAddresses): the first address that answers is asked first from then on.
  */
 
@@ -22,10 +24,15 @@ const INTERVAL_MS = 250;
 /** beyond so many a second, each is asked less often */
 const PER_SECOND = 500;
 const TICK_MS = 5;
+/** a timer may be a little early */
+const LEAST_MS = INTERVAL_MS - 2 * TICK_MS;
 const TIMEOUT_MS = 1000;
 
 interface Port {
   readonly number: number;
+  /** of its Service */
+  readonly namespace: string;
+  askedMs: number;
   /** index of the address that is asked */
   host: number;
   asking: { cancel(): void } | undefined;
@@ -37,8 +44,8 @@ export class NodePorts {
   #answers: ReadonlyMap<number, PortAnswer> = new Map();
   #hosts: readonly string[] = ['127.0.0.1'];
   #preferred = 0;
-  /** those that are asked next are in front */
-  #turn: Port[] = [];
+  /** by namespace; those that are asked next are in front, of both */
+  #turns = new Map<string, Port[]>();
   #due = 0;
   #timer: Timer | undefined;
   #isStopped = false;
@@ -57,25 +64,54 @@ export class NodePorts {
     if (this.#preferred >= hosts.length) this.#preferred = 0;
   }
 
-  apply(wanted: ReadonlySet<number>): void {
+  /** `wanted`: each port, and the namespace of its Service */
+  apply(wanted: ReadonlyMap<number, string>): void {
     for (const [number, port] of this.#ports) {
-      if (wanted.has(number)) continue;
+      if (wanted.get(number) === port.namespace) continue;
       port.asking?.cancel();
       this.#ports.delete(number);
       this.#forget(number);
     }
-    const fresh = [...wanted].filter((number) => !this.#ports.has(number));
-    for (const number of fresh) {
-      const port: Port = { number, host: this.#preferred, asking: undefined };
+    const fresh: Port[] = [];
+    for (const [number, namespace] of wanted) {
+      if (this.#ports.has(number)) continue;
+      const askedMs = Number.NEGATIVE_INFINITY;
+      const port: Port = { number, namespace, askedMs, host: this.#preferred, asking: undefined };
       this.#ports.set(number, port);
-      // whoever is new has a route waiting
-      this.#turn.unshift(port);
+      fresh.push(port);
     }
-    this.#turn = this.#turn.filter(({ number }) => this.#ports.has(number));
+    this.#lineUp(fresh);
     if (fresh.length > 0) {
       this.#due = 1;
       this.#tick();
     } else if (this.#ports.size === 0) this.#rest();
+  }
+
+  /** Those that are gone leave; whoever is new has a route waiting, so it comes first. */
+  #lineUp(fresh: readonly Port[]): void {
+    const turns = new Map<string, Port[]>();
+    const known = [...this.#turns.values()].flat();
+    for (const port of [...fresh.toReversed(), ...known]) {
+      if (this.#ports.get(port.number) !== port) continue;
+      const line = turns.get(port.namespace);
+      if (line === undefined) turns.set(port.namespace, [port]);
+      else line.push(port);
+    }
+    this.#turns = turns;
+  }
+
+  /** the first one, of the first namespace, that was not asked a moment ago */
+  #next(nowMs: number): Port | undefined {
+    for (const [namespace, line] of this.#turns) {
+      const [port] = line;
+      if (port === undefined || nowMs - port.askedMs < LEAST_MS) continue;
+      line.shift();
+      line.push(port);
+      this.#turns.delete(namespace);
+      this.#turns.set(namespace, line);
+      return port;
+    }
+    return undefined;
   }
 
   stop(): void {
@@ -97,10 +133,14 @@ export class NodePorts {
     const stepMs = Math.max(TICK_MS, roundMs / count);
     // what a step cannot ask in whole ports is the next one's
     this.#due += (count * stepMs) / roundMs;
+    const nowMs = this.#options.clock.now();
     for (; this.#due >= 1; this.#due -= 1) {
-      const port = this.#turn.shift();
-      if (port === undefined) break;
-      this.#turn.push(port);
+      const port = this.#next(nowMs);
+      if (port === undefined) {
+        this.#due = 0;
+        break;
+      }
+      port.askedMs = nowMs;
       if (port.asking === undefined) this.#ask(port, this.#hosts.length);
     }
     this.#timer = this.#options.clock.startTimer(stepMs, () => this.#tick());

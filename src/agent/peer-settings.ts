@@ -14,6 +14,7 @@ import {
   type TtlRule,
 } from 'bgp-ts';
 import { type BgpPeer, overrideFor, type PeerOverride } from '../model/bgp-peer.ts';
+import type { Sourced } from '../model/documents.ts';
 import { selects } from '../model/labels.ts';
 import { optional } from '../model/optional.ts';
 import { ownPlace } from './service-address.ts';
@@ -58,6 +59,27 @@ export function planPeer(peer: BgpPeer, view: View): PeerPlan | undefined {
     return { kind: 'refused', peer, sentence };
   }
   return { kind: 'neighbour', peer, settings: { ...template, ...target, name: peer.name } };
+}
+
+/** inside one AS (RFC 4271 §1.1) */
+export function isInternal(plan: Exclude<PeerPlan, { readonly kind: 'refused' }>): boolean {
+  const { localAsn, peerAsn } = plan.kind === 'neighbour' ? plan.settings : plan.template;
+  return peerAsn === 'internal' || localAsn === peerAsn;
+}
+
+const known = new WeakMap<View['documents']['peers'], boolean>();
+
+/** True where the documents give nodes different AS numbers; what other agents have by --asn is not known here. */
+export function areInSeveralAses({ documents, node }: View): boolean {
+  const { peers } = documents;
+  const answer = known.get(peers) ?? new Set(peers.flatMap((each) => asnsOf(each, node))).size > 1;
+  known.set(peers, answer);
+  return answer;
+}
+
+function asnsOf({ object }: Sourced<BgpPeer>, { asn }: NodeIdentity): readonly unknown[] {
+  const { localAsn = asn, overrides } = object;
+  return [localAsn, ...overrides.flatMap((each) => each.localAsn ?? [])];
 }
 
 function passwordOf(peer: BgpPeer, fact: PasswordFact | undefined): PasswordFact | undefined {

@@ -27,8 +27,16 @@ export interface Standing {
   readonly placement: Placement;
   /** of an exclusive claim; undefined: it has no place on this node */
   readonly level?: EffectiveLevel;
+  /** the Lease has run out, of this node or in simple mode of the controller: what is known here, by which those that stand at one level are told apart */
+  readonly lapsed?: Lapsed;
   /** of an anycast claim in simple mode, where another process may be preferred */
-  readonly stepsDown?: 1 | 2;
+  readonly stepsDown?: 0 | 1 | 2;
+}
+
+export interface Lapsed {
+  /** how often a node was told to hold the claim; in simple mode how often the Lease went to another holder */
+  readonly epoch: number;
+  readonly label: PreferenceLevel;
 }
 
 export function standingOf(
@@ -45,13 +53,18 @@ export function standingOf(
   }
   const level = levelOf(labels, view.node.name);
   if (level !== undefined) {
-    const now = fenced(level, claim.object, view);
-    return { placement: inMode(placement, 'exclusive'), level: now };
+    return { placement: inMode(placement, 'exclusive'), ...fenced(level, claim.object, view) };
   }
   if (!(ANYCAST_LABEL in labels)) return { placement: inMode(placement, 'exclusive') };
   const { announcer } = view;
-  const steps = announcer?.kind === 'stepped-down' ? { stepsDown: announcer.steps } : {};
-  return { placement: inMode(placement, 'anycast'), ...steps };
+  if (announcer === undefined) return { placement: inMode(placement, 'anycast') };
+  return { placement: inMode(placement, 'anycast'), ...stepped(announcer) };
+}
+
+function stepped(announcer: Announcer): Pick<Standing, 'stepsDown' | 'lapsed'> {
+  if (announcer.kind !== 'stepped-down') return { stepsDown: 0 };
+  if (announcer.steps === 2) return { stepsDown: 2 };
+  return { stepsDown: 1, lapsed: { epoch: announcer.turn, label: 0 } };
 }
 
 /** the same object where it is so already: attributes are shared by it */
@@ -63,18 +76,17 @@ function inMode(placement: Placement, mode: Placement['mode']): Placement {
  * A holder that cannot renew its Lease may have lost the claim without knowing: one step down, never out. Who stands lower stays.
  *
  * When it has not renewed it for as long as the Lease lasts, another node may hold the claim, and that one may be fenced, drained or started
- * anew: whatever levels it comes to then, this node stands below them. Two that are cut off one after the other, or together with all
- * others in an outage, stand apart by the epoch of the claim as each of them knows it.
+ * anew: whatever levels it comes to then, this node stands below them. Several that are cut off one after the other, or together with all
+ * others in an outage, stand apart by the epoch of the claim as each of them knows it (route-attributes.ts).
  */
 function fenced(
-  level: PreferenceLevel,
+  label: PreferenceLevel,
   { epoch = 0 }: IpClaim,
   { fencedSinceMs, hasLapsed }: PlacementView,
-): EffectiveLevel {
-  if (fencedSinceMs === undefined) return level;
-  if (hasLapsed !== true) return level === 0 ? 1 : level;
-  if (level > 0) return 5;
-  return epoch % 2 === 0 ? 3 : 4;
+): { readonly level: EffectiveLevel; readonly lapsed?: Lapsed } {
+  if (fencedSinceMs === undefined) return { level: label };
+  if (hasLapsed !== true) return { level: label === 0 ? 1 : label };
+  return { level: label === 0 ? 3 : 5, lapsed: { epoch, label } };
 }
 
 const ANYCAST: Gate = {

@@ -21,6 +21,7 @@ import type { ClaimDecision, DesiredState, PeerDecision } from './desired.ts';
 import type { Gate } from './gate.ts';
 import type { GateHistory } from './gate-history.ts';
 import { joinedGateOf, joinedGates, nodeGate } from './joined-gate.ts';
+import type { KeptRoutes } from './kept-routes.ts';
 import type { PeerPlan } from './peer-settings.ts';
 import type { SessionFacts } from './session-facts.ts';
 import type {
@@ -29,6 +30,7 @@ import type {
   ClaimStatus,
   GateStatus,
   SessionStatus,
+  StatusDocument,
 } from './status.ts';
 import type { View } from './view.ts';
 
@@ -37,9 +39,11 @@ export interface StatusInput {
   readonly sessions: readonly PeerStatus[];
   /** why an established session carries nothing of a family */
   readonly facts: Pick<SessionFacts, 'refusal' | 'carriers'>;
+  /** what routers may still have of sessions that are down */
+  readonly kept: Pick<KeptRoutes, 'secondsOf'> | undefined;
   readonly history: GateHistory;
   readonly view: View;
-  readonly identity: Pick<AgentStatus, 'node' | 'version' | 'pid' | 'source'> & {
+  readonly identity: Pick<AgentStatus, 'node' | 'routerId' | 'version' | 'pid' | 'source'> & {
     readonly startedMs: number;
   };
   /** a moment of the monotonic clock, for people */
@@ -54,6 +58,12 @@ export function rememberGates({ claims }: DesiredState, view: View, history: Gat
 }
 
 export function buildStatus(input: StatusInput): AgentStatus {
+  const { claims, ...others } = statusDocument(input);
+  return { ...others, claims: [...claims] };
+}
+
+/** At the cost of nothing per claim, until somebody goes through them. */
+export function statusDocument(input: StatusInput): StatusDocument {
   const { view, identity, timeOf, desired } = input;
   const { startedMs, ...who } = identity;
   const { nodeDrain, stopDrain = nodeDrain } = view;
@@ -70,7 +80,11 @@ export function buildStatus(input: StatusInput): AgentStatus {
       ? {}
       : { draining: { since: timeOf(stopDrain.sinceMs), reason: stopDrain.reason } }),
     sessions: desired.plans.flatMap((plan) => sessionStatus(input, plan)),
-    claims: desired.claims.map((decision) => claimStatus(input, decision, carriers)),
+    claims: {
+      *[Symbol.iterator]() {
+        for (const decision of desired.claims) yield claimStatus(input, decision, carriers);
+      },
+    },
     faults: view.documents.faults,
     warnings: [...input.warnings, ...poolWarnings(view), ...discardWarnings(desired, view)],
   };
@@ -110,12 +124,14 @@ function sessionStatus(input: StatusInput, plan: PeerPlan): readonly SessionStat
   const base = { peer: peer.name, address, asn: peer.asn, localAsn };
   if (own.length === 0) {
     const since = input.timeOf(input.identity.startedMs);
-    return [{ ...base, state: 'idle', since, routesSent: 0, routesReceived: 0 }];
+    const idle = { ...base, state: 'idle', since, routesSent: 0, routesReceived: 0 };
+    return [{ ...idle, ...keptTime(input, plan, { name: peer.name, state: 'idle' }) }];
   }
   return own.map((session) => ({
     ...base,
     ...liveSession(session, plan.kind === 'range'),
     ...restartTime(plan, session),
+    ...keptTime(input, plan, session),
     ...cannotCarry(input, plan, session),
   }));
 }
@@ -126,6 +142,15 @@ function restartTime(
 ): Pick<SessionStatus, 'restartSeconds'> {
   if (gracefulRestart === undefined || negotiated?.peerGracefulRestart === undefined) return {};
   return { restartSeconds: gracefulRestart.restartSeconds };
+}
+
+function keptTime(
+  { kept }: StatusInput,
+  plan: PeerPlan,
+  session: Pick<PeerStatus, 'name' | 'state'>,
+): Pick<SessionStatus, 'keptSeconds'> {
+  const keptSeconds = kept?.secondsOf(plan, session) ?? 0;
+  return keptSeconds === 0 ? {} : { keptSeconds };
 }
 
 function formatPeerAddress(address: string, port: number | undefined): string {
@@ -230,7 +255,7 @@ function claimPeerStatus(
   const carried = carriers.of(peer.peer, family);
   const isRefused = peer.route !== undefined && carried.kind === 'refused';
   const gate = isRefused ? sessionGate(peer.peer, family, carried.refusal) : peer.allowed;
-  const allowed = gateStatus(input, `${claim.name} ${peer.peer}`, gate);
+  const allowed = gateStatus(input, claim.name, gate, peer.peer);
   return {
     peer: peer.peer,
     route: isRefused ? 'none' : routeState(carried, peer),
@@ -279,6 +304,7 @@ function gateStatus(
   { history, view, timeOf }: StatusInput,
   subject: string,
   gate: Gate,
+  peer?: string,
 ): GateStatus {
-  return { ...gate, since: timeOf(history.sinceMs(subject, gate.name) ?? view.nowMs) };
+  return { ...gate, since: timeOf(history.sinceMs(subject, gate.name, peer) ?? view.nowMs) };
 }

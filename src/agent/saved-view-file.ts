@@ -4,21 +4,25 @@
  * written at a time, in pieces and beside everything else, and of those that come meanwhile the newest.
  */
 
-import { readFileSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errorCode } from '../error-code.ts';
 import { makeFolderLater } from '../linux/make-folder.ts';
+import { readRegularFile } from '../linux/read-regular-file.ts';
 import type { Log } from '../log/log.ts';
 import type { ViewStore } from './agent-options.ts';
-import { parseSavedView, type SavedView, savedViewPieces } from './saved-view.ts';
+import { parseSavedView, type SavedDrains, type SavedView, savedViewPieces } from './saved-view.ts';
+
+/** several times that of a hundred thousand claims */
+const MAX_BYTES = 256 * 1024 * 1024;
 
 export class SavedViewFile implements ViewStore {
   readonly #path: string;
   readonly #log: Log;
   /** the newest that is not being written yet */
   #next: SavedView | undefined;
-  #writing: Promise<void> | undefined;
+  #writing: Promise<boolean> | undefined;
+  #drains: SavedDrains | undefined;
 
   constructor(path: string, log: Log) {
     this.#path = path;
@@ -28,25 +32,28 @@ export class SavedViewFile implements ViewStore {
   load(): SavedView | undefined {
     let text: string;
     try {
-      text = readFileSync(this.#path, 'utf8');
+      text = readRegularFile(this.#path, MAX_BYTES);
     } catch (error) {
       if (errorCode(error) === 'ENOENT') return undefined;
       this.#tell('the saved View cannot be read', error);
       return undefined;
     }
-    const saved = parseSavedView(text);
-    if (saved === undefined) {
-      this.#log.warn(
-        'state.save',
-        { file: this.#path },
-        'the saved View is damaged or of another version; starting without it',
-      );
-    }
-    return saved;
+    const parsed = parseSavedView(text);
+    if (parsed.ok) return parsed.saved;
+    const { sentence: reason, drains } = parsed;
+    this.#drains = drains;
+    const but = drains === undefined ? '' : ', but for the drains that somebody asked for';
+    this.#log.warn('state.save', { file: this.#path, reason }, `the saved View is not used${but}`);
+    return undefined;
   }
 
-  /** Resolves once this one, or a newer one, is on disk or cannot be. */
-  save(view: SavedView): Promise<void> {
+  /** of a View that `load` could not use */
+  get drains(): SavedDrains | undefined {
+    return this.#drains;
+  }
+
+  /** Resolves once this one, or a newer one, is on disk (true) or cannot be. */
+  save(view: SavedView): Promise<boolean> {
     this.#next = view;
     this.#writing ??= this.#writeAll().finally(() => {
       this.#writing = undefined;
@@ -54,16 +61,20 @@ export class SavedViewFile implements ViewStore {
     return this.#writing;
   }
 
-  async #writeAll(): Promise<void> {
+  async #writeAll(): Promise<boolean> {
+    let isKept = false;
     while (this.#next !== undefined) {
       const view = this.#next;
       this.#next = undefined;
       try {
         await this.#write(view);
+        isKept = true;
       } catch (error) {
+        isKept = false;
         this.#tell('the View was not saved; a restart would begin without it', error);
       }
     }
+    return isKept;
   }
 
   async #write(view: SavedView): Promise<void> {

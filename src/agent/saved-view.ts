@@ -3,32 +3,43 @@
  * password is only where its file is. A restart reads it before its source has answered, and in place of documents that
  * cannot be read any more; what the source says replaces it.
  *
- * Pure: text in, text out. It is our own file, but a disk may be full and a version old: whatever is not exactly right counts
- * as no saved View at all.
+ * Pure: text in, text out. It is our own file, but a disk may be full and a version old: where anything is not exactly right (saved-view-shape.ts)
+ * nothing of it counts but what a person has said: a node that is drained stays drained.
  */
 
+import { withCore } from '../model/claim-core.ts';
+import type { SavedOrigin } from '../model/cluster-identity.ts';
 import type { Documents, Sourced } from '../model/documents.ts';
+import type { IpClaim } from '../model/ip-claim.ts';
+import type { IpPool } from '../model/ip-pool.ts';
 import { optional } from '../model/optional.ts';
 import type { DocumentSource } from '../model/refusal.ts';
 import type { SavedCluster } from './cluster-memory.ts';
+import { savedDrainsIn, savedViewFault } from './saved-view-shape.ts';
 
 export interface SavedView {
   readonly version: typeof SAVED_VERSION;
   /** wall clock; how stale it is when it is read */
   readonly savedAtMs: number;
   readonly routerId: number;
-  readonly documents: Omit<Documents, 'faults' | 'isUnread'>;
+  readonly documents: Omit<Documents, 'faults' | 'isUnread' | 'conflicting' | 'cores'>;
   readonly nodeDrain?: string;
   /** what the cluster said of this machine's Node */
   readonly cluster?: SavedCluster;
+  /** which cluster the documents of the API are of (cluster-identity.ts); absent where 0.1 saved it, or no cluster is a source */
+  readonly clusterMarks?: readonly string[];
   /** claim name and reason */
   readonly claimDrains: readonly (readonly [string, string])[];
 }
 
 export const SAVED_VERSION = 1;
 
+/** What a person has said. It holds whatever becomes of the rest. */
+export type SavedDrains = Pick<SavedView, 'nodeDrain' | 'claimDrains'>;
+
 /** claims per piece: some milliseconds of work */
 const PIECE = 500;
+const DOCUMENTS = ',"documents":';
 
 export function formatSavedView(saved: SavedView): string {
   return [...savedViewPieces(saved)].join('');
@@ -38,7 +49,7 @@ export function formatSavedView(saved: SavedView): string {
 export function* savedViewPieces({ documents, ...rest }: SavedView): Generator<string> {
   const { claims, ...others } = documents;
   const open = (value: object) => JSON.stringify(value).slice(0, -1);
-  yield `${open(rest)},"documents":${open(others)},"claims":[`;
+  yield `${open(rest)}${DOCUMENTS}${open(others)},"claims":[`;
   for (let start = 0; start < claims.length; start += PIECE) {
     const piece = JSON.stringify(claims.slice(start, start + PIECE)).slice(1, -1);
     yield start === 0 ? piece : `,${piece}`;
@@ -46,27 +57,44 @@ export function* savedViewPieces({ documents, ...rest }: SavedView): Generator<s
   yield ']}}\n';
 }
 
-export function parseSavedView(text: string): SavedView | undefined {
-  let value: unknown;
+export type ParsedView =
+  | { readonly ok: true; readonly saved: SavedView }
+  | { readonly ok: false; readonly sentence: string; readonly drains?: SavedDrains };
+
+export function parseSavedView(text: string): ParsedView {
+  const value = parsed(text);
+  // drains stand in front of the documents (savedViewPieces): a text that ends too soon mostly has them
+  if (value === undefined) return refused('it is no JSON, or cut off', parsed(headOf(text)));
+  if (!isOfVersion(value)) return refused('another version of Herald wrote it', value);
+  const fault = savedViewFault(value);
+  return fault === undefined ? { ok: true, saved: value } : refused(fault, value);
+}
+
+function parsed(text: string): unknown {
   try {
-    value = JSON.parse(text);
+    return JSON.parse(text);
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
-  return isSavedView(value) ? value : undefined;
 }
 
-/** Our own writer made the rest; the version stands for its shape. */
-function isSavedView(value: unknown): value is SavedView {
-  if (typeof value !== 'object' || value === null) return false;
-  const { version, savedAtMs, routerId, documents, claimDrains } = value as Partial<SavedView>;
+/** What is in front of the documents; inside a JSON text no quotation mark stands alone, so nothing else reads like this. */
+function headOf(text: string): string {
+  return `${text.split(DOCUMENTS, 1)[0] ?? ''}}`;
+}
+
+/** A node that somebody drains must not announce because something else in the file is wrong. */
+function refused(sentence: string, value: unknown): ParsedView {
+  return { ok: false, sentence, ...optional('drains', savedDrainsIn(value)) };
+}
+
+/** the rest is looked at afterwards */
+function isOfVersion(value: unknown): value is SavedView {
   return (
-    version === SAVED_VERSION &&
-    typeof savedAtMs === 'number' &&
-    typeof routerId === 'number' &&
-    Array.isArray(claimDrains) &&
-    [documents?.peers, documents?.pools, documents?.claims].every(Array.isArray)
+    typeof value === 'object' &&
+    value !== null &&
+    (value as Partial<SavedView>).version === SAVED_VERSION
   );
 }
 
@@ -84,8 +112,36 @@ export function documentsFrom(
   };
 }
 
+/** Which cluster its documents of the API are of. */
+export function originOf({ clusterMarks, cluster, savedAtMs }: SavedView): SavedOrigin {
+  const nodeUid = cluster?.node.uid;
+  return { ...optional('marks', clusterMarks), ...optional('nodeUid', nodeUid), savedAtMs };
+}
+
+/** A View of what is in force, with the half of the API as it was saved before. */
+export function withSavedApi(
+  now: Omit<SavedView, 'documents' | 'cluster' | 'clusterMarks'>,
+  { peers, pools, claims }: Documents,
+  saved: SavedView,
+): SavedView {
+  const half = documentsFrom(saved, 'api');
+  const documents = {
+    peers: [...peers, ...half.peers],
+    pools: [...pools, ...half.pools],
+    claims: [...claims, ...half.claims],
+    ...optional('formerPools', half.formerPools),
+  };
+  return {
+    ...now,
+    savedAtMs: Math.min(now.savedAtMs, saved.savedAtMs),
+    documents,
+    ...optional('cluster', saved.cluster),
+    ...optional('clusterMarks', saved.clusterMarks),
+  };
+}
+
 /** Objects of a saved View that the source has not shown since: they stand in for what it cannot read. */
-export type Carried = Omit<Documents, 'faults' | 'isUnread'>;
+export type Carried = Omit<Documents, 'faults' | 'isUnread' | 'conflicting' | 'cores'>;
 
 /** What an agent that stops still hears: where the claims stand that it has, and which of them are gone. All else is as it was: nothing new begins. */
 export function whileStopping({ claims }: Documents, before: Carried): Documents {
@@ -115,11 +171,26 @@ export function carriedOver(documents: Documents, carried: Carried): Carried {
         !names.has(object.name) && (named.has(`${kind}/${object.name}`) || unread(origin)),
     );
   };
+  // saved before anybody looked whether it overlaps another one: 0.1 did not
+  const refused = new Set(documents.conflicting?.map(({ object }) => addressesOf(object)));
+  const pools = carried.pools.filter(({ object }) => !refused.has(addressesOf(object)));
   return {
     peers: lost('BGPPeer', documents.peers, carried.peers),
-    pools: lost('IPPool', documents.pools, carried.pools),
-    claims: lost('IPClaim', documents.claims, carried.claims),
+    pools: lost('IPPool', documents.pools, pools),
+    claims: lost('IPClaim', documents.claims, carried.claims).map((claim) =>
+      amended(claim, documents.cores),
+    ),
   };
+}
+
+/** whether it is withdrawn, and who holds it, is known although the rest of it cannot be read */
+function amended(claim: Sourced<IpClaim>, cores: Documents['cores']): Sourced<IpClaim> {
+  const core = cores?.get(claim.object.name);
+  return core === undefined ? claim : { ...claim, object: withCore(claim.object, core) };
+}
+
+function addressesOf({ name, ranges }: IpPool): string {
+  return JSON.stringify([name, ranges.map(({ text }) => text)]);
 }
 
 export function withCarried(documents: Documents, carried: Carried): Documents {
@@ -128,6 +199,7 @@ export function withCarried(documents: Documents, carried: Carried): Documents {
     pools: joined(documents.pools, carried.pools),
     claims: joined(documents.claims, carried.claims),
     faults: documents.faults,
+    ...optional('conflicting', documents.conflicting),
   };
 }
 

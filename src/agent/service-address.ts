@@ -63,13 +63,34 @@ export function ownPlace(
   source: DocumentSource | undefined,
   { ownAddresses: own, hostAddresses, cluster }: Knowing,
 ): string | undefined {
-  const key = addressKey(address);
-  const onLink = own.get(key);
+  const onLink = placeIn(own, address);
   if (onLink !== undefined) return onLink;
   const ofNode = cluster?.addresses ?? [];
   if (ofNode.some((text) => isSame(text, address))) return 'status.addresses of its Node';
   const nodeTells = source === 'api' && ofNode.length > 0;
-  return nodeTells ? undefined : hostAddresses?.get(key);
+  return nodeTells ? undefined : placeIn(hostAddresses, address);
+}
+
+/** the last 32 bits of the addresses: thousands of claims are asked about, and hardly one of them has those of an address of the machine */
+const lastWords = new WeakMap<ReadonlyMap<string, string>, ReadonlySet<number>>();
+
+function placeIn(
+  places: ReadonlyMap<string, string> | undefined,
+  address: Address,
+): string | undefined {
+  if (places === undefined || places.size === 0) return undefined;
+  let words = lastWords.get(places);
+  if (words === undefined) {
+    words = new Set([...places.keys()].map(lastWordOf));
+    lastWords.set(places, words);
+  }
+  const word = address.family === 'ipv4' ? address.bits : address.w3;
+  return words.has(word >>> 0) ? places.get(addressKey(address)) : undefined;
+}
+
+/** of an address key */
+function lastWordOf(key: string): number {
+  return ((key.charCodeAt(key.length - 2) << 16) | key.charCodeAt(key.length - 1)) >>> 0;
 }
 
 function isSame(text: string, address: Address): boolean {

@@ -56,11 +56,10 @@ function waitGate(
 ): TimedGate | undefined {
   const untilMs = waiting.get(name);
   if (untilMs === undefined || nowMs >= untilMs) return undefined;
-  return {
-    ...unknown(RULES_UNWRITTEN),
-    wakeAtMs: untilMs,
-  };
+  return Number.isFinite(untilMs) ? { ...UNWRITTEN, wakeAtMs: untilMs } : UNWRITTEN;
 }
+
+const UNWRITTEN = unknown(RULES_UNWRITTEN);
 
 const UNWELL: TimedGate = {
   gate: {

@@ -2,6 +2,9 @@
  * Asks kube-proxy on this node about the Services behind claims: its health-check port of each Local Service, and its own health, by one
  * question for all claims. Keeps what was answered; service-gate.ts has what it means.
  *
+ * The wait for the rules of a claim counts from when it was seen, and not before this node may announce at all: kube-proxy starts with the
+ * machine, as the kubelet does, and what it says before that is of a machine that is still coming up.
+ *
  * A thousand Local Services are a thousand ports: they are asked in turn, each every quarter of a second while they are few, and all of
  * them together never more than some hundred times a second.
  */
@@ -49,8 +52,9 @@ const TIMEOUT_MS = 1000;
 const UNWELL_AFTER_MS = 3000;
 
 interface Seen {
-  readonly wanted: Wanted;
-  readonly sinceMs: number;
+  readonly claim: Sourced<IpClaim>;
+  /** since this node may announce it */
+  readonly since?: { readonly wanted: Wanted; readonly nowMs: number };
 }
 
 export class ServiceHealth {
@@ -74,6 +78,7 @@ export class ServiceHealth {
   #timer: Timer | undefined;
   #asking: { cancel(): void } | undefined;
   #hasServices = false;
+  #isJoined = true;
   #isStopped = false;
 
   constructor(options: ServiceHealthOptions) {
@@ -91,6 +96,17 @@ export class ServiceHealth {
     this.#ports.hosts = ['127.0.0.1', ...addresses];
   }
 
+  /** This node may announce claims of its cluster. Waits begin with that, and those that are over are not begun again. */
+  set isJoined(isJoined: boolean) {
+    if (this.#isJoined === isJoined) return;
+    this.#isJoined = isJoined;
+    for (const [name, { claim }] of this.#waiting) this.#waiting.set(name, this.#seen(claim));
+    // how long a writing took is known from two looks that follow each other
+    this.#starts = undefined;
+    this.#publish();
+    this.#schedule();
+  }
+
   /** What there is; `areOld`: their rules have been written long ago. `isAnnounced`, by name: this node announces it now. */
   apply(
     claims: readonly Sourced<IpClaim>[],
@@ -104,24 +120,30 @@ export class ServiceHealth {
     if (this.#waiting.size === 0) this.#starts = undefined;
     this.#hasServices = served.size > 0;
     this.#ports.apply(ports);
-    const silent = new Set([...ports].filter((port) => !this.#ports.answers.has(port)));
+    const silent = new Set([...ports.keys()].filter((port) => !this.#ports.answers.has(port)));
     this.#trust(served, silent, isAnnounced);
     this.#publish();
     this.#schedule();
   }
 
-  #see({ object, createdMs }: Sourced<IpClaim>, isOld: boolean): void {
-    const { clock, proxyUrl } = this.#options;
-    const { name, address } = object;
+  #see(claim: Sourced<IpClaim>, isOld: boolean): void {
+    const { name } = claim.object;
     if (this.#settled.has(name) || this.#waiting.has(name)) return;
-    if (isOld || proxyUrl === undefined) {
-      this.#settled.add(name);
-      return;
-    }
+    if (isOld || this.#options.proxyUrl === undefined) this.#settled.add(name);
+    else this.#waiting.set(name, this.#seen(claim));
+  }
+
+  #seen(claim: Sourced<IpClaim>): Seen {
+    if (!this.#isJoined) return { claim };
+    const { clock } = this.#options;
+    const { family } = claim.object.address;
     const seenMs = clock.wallTimeMs();
-    const heardMs = seenMs + (seenMs - createdMs < NEW_MS ? TOLD_MS : HEARD_MS);
-    const wanted = { family: address.family, seenMs, heardMs };
-    this.#waiting.set(name, { wanted, sinceMs: clock.now() });
+    const heardMs = seenMs + (seenMs - claim.createdMs < NEW_MS ? TOLD_MS : HEARD_MS);
+    return { claim, since: { wanted: { family, seenMs, heardMs }, nowMs: clock.now() } };
+  }
+
+  get #isWaiting(): boolean {
+    return this.#isJoined && this.#waiting.size > 0;
   }
 
   /** A Service that becomes Local, or joins an address, has a port that kube-proxy opens a moment later: until then the others go on. */
@@ -154,7 +176,7 @@ export class ServiceHealth {
     this.#timer?.cancel();
     this.#timer = undefined;
     if (!this.#hasServices) return;
-    const waitMs = this.#waiting.size > 0 ? ASK_WAITING_MS : ASK_IDLE_MS;
+    const waitMs = this.#isWaiting ? ASK_WAITING_MS : ASK_IDLE_MS;
     this.#timer = clock.startTimer(waitMs, () => this.#ask(proxyUrl));
   }
 
@@ -164,7 +186,7 @@ export class ServiceHealth {
     const nowMs = clock.now();
     const isHealthDue = nowMs - this.#healthAskedMs >= ASK_IDLE_MS;
     const hasMetrics = metricsUrl !== undefined && nowMs >= this.#noMetricsUntilMs;
-    const isForMetrics = hasMetrics && this.#waiting.size > 0 && !isHealthDue;
+    const isForMetrics = hasMetrics && this.#isWaiting && !isHealthDue;
     if (!isForMetrics) this.#healthAskedMs = nowMs;
     this.#asking = ask(isForMetrics ? metricsUrl : proxyUrl, TIMEOUT_MS, (answer) => {
       this.#asking = undefined;
@@ -199,8 +221,10 @@ export class ServiceHealth {
     const nowMs = clock.now();
     const isSilent = this.#health === undefined && this.#starts === undefined;
     const longestMs = isSilent ? SILENT_WAIT_MS : LONGEST_WAIT_MS;
-    for (const [name, { wanted, sinceMs }] of this.#waiting) {
-      if (!this.#isWritten(wanted, clock.wallTimeMs()) && nowMs - sinceMs < longestMs) continue;
+    for (const [name, { since }] of this.#waiting) {
+      if (since === undefined) continue;
+      const isOver = nowMs - since.nowMs >= longestMs;
+      if (!isOver && !this.#isWritten(since.wanted, clock.wallTimeMs())) continue;
       this.#waiting.delete(name);
       this.#settled.add(name);
     }
@@ -228,30 +252,35 @@ export class ServiceHealth {
       before.trusted === this.#trusted &&
       before.isProxyUnwell === isProxyUnwell &&
       before.waiting.size === this.#waiting.size &&
-      [...before.waiting.keys()].every((name) => this.#waiting.has(name));
+      [...this.#waiting].every(([name, seen]) => before.waiting.get(name) === untilMs(seen));
     if (isSame) return false;
-    const waiting = [...this.#waiting].map(([name, { sinceMs }]) => {
-      return [name, sinceMs + LONGEST_WAIT_MS] as const;
-    });
+    const waiting = [...this.#waiting].map(([name, seen]) => [name, untilMs(seen)] as const);
     const trusted = this.#trusted;
     this.#facts = { ports: answers, trusted, waiting: new Map(waiting), isProxyUnwell };
     return true;
   }
 }
 
+function untilMs({ since }: Seen): number {
+  return since === undefined ? Number.POSITIVE_INFINITY : since.nowMs + LONGEST_WAIT_MS;
+}
+
 /** Claims with Services behind them, by name, and the ports of those that are Local. */
 function servedBy(claims: readonly Sourced<IpClaim>[]): {
   readonly served: ReadonlyMap<string, Sourced<IpClaim>>;
-  readonly ports: ReadonlySet<number>;
+  /** and the namespace of each */
+  readonly ports: ReadonlyMap<number, string>;
 } {
   const served = new Map<string, Sourced<IpClaim>>();
-  const ports = new Set<number>();
+  const ports = new Map<number, string>();
   for (const claim of claims) {
     const { object, source } = claim;
     const { name, services, withdrawn } = object;
     if (source !== 'api' || services.length === 0 || withdrawn !== undefined) continue;
     served.set(name, claim);
-    for (const { healthCheckNodePort: port } of services) if (port !== undefined) ports.add(port);
+    for (const { namespace, healthCheckNodePort: port } of services) {
+      if (port !== undefined) ports.set(port, namespace);
+    }
   }
   return { served, ports };
 }

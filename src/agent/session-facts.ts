@@ -66,17 +66,16 @@ export class SessionFacts {
       case 'transition':
         if (event.to === 'established') this.#words.delete(event.peer);
         return;
+      case 'removed':
+        for (const known of [this.#refused, this.#isTold, this.#words]) known.delete(event.peer);
+        return;
       default:
         return;
     }
   }
 
-  /** Sessions that are down, with the router's own words where it had some. What was known under names that are gone is forgotten. */
+  /** Sessions that are down, with the router's own words where it had some. */
   told<T extends Told>(sessions: readonly T[]): readonly T[] {
-    const names = new Set(sessions.map(({ name }) => name));
-    for (const known of [this.#refused, this.#isTold, this.#words]) {
-      for (const name of known.keys()) if (!names.has(name)) known.delete(name);
-    }
     return sessions.map((session) => this.#withWords(session));
   }
 

@@ -1,15 +1,37 @@
-/** What the speaker tells, as log lines. Changes of state are info, what concerns single messages is debug. */
+/**
+ * What the speaker tells, as log lines. Changes of state are info, what concerns single messages is debug. A neighbour, or a stranger, decides how often
+ * most of it happens, hence the lines of each are limited (line-limit.ts); those of every session's steps are not, and are for debugging alone.
+ */
 
-import { describeDown, formatEndpoint, type SpeakerEvent } from 'bgp-ts';
+import { type Clock, describeDown, formatEndpoint, type SpeakerEvent } from 'bgp-ts';
+import { LineLimit } from '../log/line-limit.ts';
 import type { Log, LogEvent, LogFields, LogLevel } from '../log/log.ts';
 
 type Line = readonly [level: LogLevel, event: LogEvent, fields: LogFields, message: string];
 
-export function logEvent(log: Log, event: SpeakerEvent): void {
-  const line = lineOf(event);
-  if (line === undefined) return;
-  const [level, ...rest] = line;
-  log[level](...rest);
+export class SessionLog {
+  readonly #log: Log;
+  readonly #limit: LineLimit;
+
+  constructor(log: Log, clock: Clock) {
+    this.#log = log;
+    this.#limit = new LineLimit(clock);
+  }
+
+  take(event: SpeakerEvent): void {
+    const line = lineOf(event);
+    if (line === undefined) return;
+    const [level, name, fields, message] = line;
+    const write = (leftOut: number) =>
+      this.#log[level](name, leftOut === 0 ? fields : { ...fields, leftOut }, message);
+    if (event.kind === 'transition' || event.kind === 'routes-synced') write(0);
+    else this.#limit.line(`${event.kind} ${'peer' in event ? event.peer : ''}`, write);
+  }
+
+  /** What was held back is written; no timer is left. */
+  close(): void {
+    this.#limit.close();
+  }
 }
 
 function lineOf(event: SpeakerEvent): Line | undefined {

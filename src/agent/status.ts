@@ -13,6 +13,8 @@ export interface AgentStatus {
   readonly version: string;
   readonly pid: number;
   readonly node: { readonly name: string; readonly labels: Labels };
+  /** BGP identifier, like 192.0.2.1; absent: an agent of 0.1 */
+  readonly routerId?: string;
   readonly source: string;
   readonly startedAt: string;
   /** set while the agent runs on a saved View and has not heard from its source yet */
@@ -26,6 +28,11 @@ export interface AgentStatus {
   readonly faults: readonly DocumentFault[];
   /** what works but will surprise: sysctls, a masked CIDR, a port that is taken */
   readonly warnings: readonly string[];
+}
+
+/** The same, with claims that are worked out one by one while somebody reads them: of one decision, however long that takes. */
+export interface StatusDocument extends Omit<AgentStatus, 'claims'> {
+  readonly claims: Iterable<ClaimStatus>;
 }
 
 export interface GateStatus extends Gate {
@@ -46,6 +53,8 @@ export interface SessionStatus {
   readonly holdSeconds?: number;
   /** how long the router keeps our routes when the connection is closed without a word; absent: graceful restart was not agreed */
   readonly restartSeconds?: number;
+  /** it is down: how long from its end the router may keep our routes, since nobody has told it */
+  readonly keptSeconds?: number;
   readonly lastError?: string;
   /** the peer is configured but cannot be used here, and why (no password file, no local ASN) */
   readonly refused?: string;

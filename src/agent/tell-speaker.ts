@@ -4,6 +4,7 @@
  * have kept our routes over a restart shall keep them until it is.
  */
 
+import { labelled } from '../turns/work-labels.ts';
 import type { AgentOptions } from './agent-options.ts';
 import type { DesiredState } from './desired.ts';
 import { rangeWish } from './peer-settings.ts';
@@ -15,10 +16,9 @@ export function tellSpeaker(
 ): void {
   const dynamic = ranges.map((range) => ({ ...rangeWish(range), routes: range.routes, isPartial }));
   const isListening = dynamic.length > 0 || peers.some(({ settings }) => settings.listen === true);
-  const refused = speaker.apply({
-    peers: peers.map((peer) => ({ ...peer, isPartial })),
-    ranges: dynamic,
-  });
+  const refused = labelled('sessions', () =>
+    speaker.apply({ peers: peers.map((peer) => ({ ...peer, isPartial })), ranges: dynamic }),
+  );
   for (const { name, sentence } of refused) {
     log.error('bgp.refused', { peer: name, reason: sentence }, 'no session with it');
   }

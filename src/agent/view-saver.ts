@@ -24,7 +24,8 @@ export class ViewSaver {
   readonly #options: ViewSaverOptions;
   #afterMs = SAVE_AFTER_MS;
   #isOver = false;
-  #saving: Promise<void> = Promise.resolve();
+  /** true: what was given to the disk last is there */
+  #saving: Promise<boolean> = Promise.resolve(true);
 
   constructor(options: ViewSaverOptions) {
     this.#options = options;
@@ -33,6 +34,13 @@ export class ViewSaver {
   soon(): void {
     if (this.#isOver) return;
     this.#options.timers.startOnce('save', this.#afterMs, () => this.#save());
+  }
+
+  /** At once, for a person who is told whether it is kept. False: it is not, or the disk is too slow to be waited for. */
+  async now(patienceMs: number): Promise<boolean> {
+    if (this.#isOver) return false;
+    this.#options.timers.cancel('save');
+    return this.#save() && (await this.settled(patienceMs));
   }
 
   /** How old a saved View is counts from when its source could be read last, not from when it changed last. */
@@ -49,29 +57,32 @@ export class ViewSaver {
     this.#save();
   }
 
-  /** What was given to the disk is there; or the disk is too slow to be waited for. */
-  async settled(patienceMs: number): Promise<void> {
+  /** What was given to the disk is there (true), cannot be, or the disk is too slow to be waited for. */
+  settled(patienceMs: number): Promise<boolean> {
     const { clock } = this.#options;
-    await new Promise<void>((resolve) => {
-      const timer = clock.startTimer(patienceMs, resolve);
-      void this.#saving.finally(() => {
+    return new Promise((resolve) => {
+      const timer = clock.startTimer(patienceMs, () => resolve(false));
+      void this.#saving.then((isKept) => {
         timer.cancel();
-        resolve();
+        resolve(isKept);
       });
     });
   }
 
-  #save(): void {
+  /** false: there is nothing to save yet */
+  #save(): boolean {
     const { clock, store, view } = this.#options;
     const startMs = clock.now();
     const saved = view(clock.wallTimeMs());
-    if (saved === undefined) return;
+    if (saved === undefined) return false;
     const saving = store.save(saved);
-    if (saving === undefined) return;
+    if (saving === undefined) return true;
     // ten thousand claims take their time
-    this.#saving = saving.then(() => {
+    this.#saving = saving.then((isKept) => {
       const wishMs = (clock.now() - startMs) / SAVE_SHARE;
       this.#afterMs = Math.min(Math.max(SAVE_AFTER_MS, wishMs), SAVE_AFTER_AT_MOST_MS);
+      return isKept;
     });
+    return true;
   }
 }

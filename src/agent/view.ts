@@ -59,7 +59,7 @@ export interface ServiceFacts {
   readonly ports: ReadonlyMap<number, 'serving' | 'empty'>;
   /** by claim name: ports that were not there, or were another Service's, when it was announced already, and have not answered yet */
   readonly trusted: ReadonlyMap<string, ReadonlySet<number>>;
-  /** by claim name: waits for the rules of its Service, until then at most */
+  /** by claim name: waits for the rules of its Service, until then at most; for ever while its Node has not joined */
   readonly waiting: ReadonlyMap<string, number>;
   readonly isProxyUnwell: boolean;
 }

@@ -8,15 +8,16 @@ import {
   type AnnouncerFacts,
   type AnnouncerSource,
   announcerOf,
-  hasAnnouncedAfter,
   isSameAnnouncer,
   type LeaseReading,
+  turnAfter,
 } from '../agent/announcer.ts';
 import type { MachineMemory } from '../agent/kube-report/machine-memory.ts';
 import { type LeaseRecord, leaseIdentity } from '../controller/election-rules.ts';
+import { optional } from '../model/optional.ts';
 
 export interface AgentAnnouncerOptions {
-  readonly memory: Pick<MachineMemory, 'hasAnnounced' | 'rememberAnnounced'>;
+  readonly memory: Pick<MachineMemory, 'announcedTurn' | 'rememberAnnounced'>;
   readonly nodeName: string;
   /** of this machine, the same after a restart */
   readonly instance: string;
@@ -30,7 +31,7 @@ export class AgentAnnouncer implements AnnouncerSource {
 
   constructor(options: AgentAnnouncerOptions) {
     this.#options = options;
-    this.#facts = { isLeading: false, hasAnnounced: options.memory.hasAnnounced() };
+    this.#facts = { isLeading: false, ...optional('turn', options.memory.announcedTurn()) };
     this.#current = announcerOf(this.#facts);
   }
 
@@ -62,11 +63,10 @@ export class AgentAnnouncer implements AnnouncerSource {
   }
 
   #learn(news: Partial<AnnouncerFacts>): void {
-    const before = this.#facts.hasAnnounced;
-    const facts = { ...this.#facts, ...news };
-    const hasAnnounced = hasAnnouncedAfter(facts);
-    this.#facts = { ...facts, hasAnnounced };
-    if (hasAnnounced !== before) this.#options.memory.rememberAnnounced(hasAnnounced);
+    const { turn: before, ...others } = { ...this.#facts, ...news };
+    const turn = turnAfter({ ...others, ...optional('turn', before) });
+    this.#facts = { ...others, ...optional('turn', turn) };
+    if (turn !== before) this.#options.memory.rememberAnnounced(turn);
     const announcer = announcerOf(this.#facts);
     if (isSameAnnouncer(this.#current, announcer)) return;
     this.#current = announcer;
@@ -79,6 +79,7 @@ export class AgentAnnouncer implements AnnouncerSource {
       holder,
       isOwn: holder === leaseIdentity(this.#options.nodeName, this.#options.instance),
       isLeaving: record?.isLeaving === true,
+      transitions: record?.transitions ?? 0,
     };
   }
 }

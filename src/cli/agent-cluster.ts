@@ -59,6 +59,7 @@ export async function linkCluster(parts: ClusterParts, access: KubeAccess): Prom
   const ignoresExcludeLabel = settings.withController === 'true';
   const leaseSeconds = Number(settings.leaseDuration);
   const claimsHeardMs = () => source.placedHeardMs;
+  const awaitClaims = (names: readonly string[]) => source.awaitClaims(names);
   const whose = {
     agent,
     node: nodeName,
@@ -66,6 +67,7 @@ export async function linkCluster(parts: ClusterParts, access: KubeAccess): Prom
     ignoresExcludeLabel,
     leaseSeconds,
     claimsHeardMs,
+    awaitClaims,
   };
   const report = startKubeReport({ ...shared, ...whose });
   source.start();

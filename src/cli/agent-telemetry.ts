@@ -15,7 +15,15 @@ import {
   type TelemetryGuest,
   type TelemetryHost,
 } from '../telemetry/metrics-base.ts';
+import type { TurnFacts } from '../turns/turn-watch.ts';
+import { labelled } from '../turns/work-labels.ts';
 import { processFacts } from './process-facts.ts';
+
+export interface TelemetryParts {
+  readonly version: string;
+  readonly log: Log;
+  readonly turns: TurnFacts;
+}
 
 export class AgentTelemetry implements TelemetryHost {
   readonly base: MetricsBase;
@@ -25,8 +33,8 @@ export class AgentTelemetry implements TelemetryHost {
   readonly #log: Log;
   #server: TelemetryServer | undefined;
 
-  constructor(address: ListenAddress, { version, log }: { version: string; log: Log }) {
-    this.base = createMetricsBase(processFacts('agent', version));
+  constructor(address: ListenAddress, { version, log, turns }: TelemetryParts) {
+    this.base = createMetricsBase(processFacts('agent', version, turns));
     this.#metrics = createAgentMetrics(this.base);
     this.#address = address;
     this.#log = log;
@@ -56,12 +64,16 @@ export class AgentTelemetry implements TelemetryHost {
   async start(agent: Agent, health: () => ReportHealth | undefined): Promise<void> {
     this.#metrics.watch(() => agentFacts(agent, health()));
     const server = new TelemetryServer({
-      metrics: () => {
-        for (const guest of this.#guests) guest.refresh();
-        return this.#metrics.text();
-      },
+      metrics: () =>
+        labelled('metrics', () => {
+          for (const guest of this.#guests) guest.refresh();
+          return this.#metrics.text();
+        }),
       live: () => ({ ok: true, lines: [] }),
-      ready: () => together([agentReadiness(agent, health()), ...this.#guests.map(readyOf)]),
+      ready: () =>
+        labelled('metrics', () =>
+          together([agentReadiness(agent, health()), ...this.#guests.map(readyOf)]),
+        ),
     });
     this.#server = server;
     const opened = await server.start(this.#address);

@@ -17,15 +17,20 @@ export async function checkOwnController(settings: SettingTexts, world: World): 
   defaultControllerSettings(world);
 }
 
-/** An agent of the cluster alone says at once that there is no way to it; beside files it waits for one. */
+/** An agent of the cluster alone says at once that there is no way to it; beside files it starts without one, and looks again. */
 export async function earlyAccess(
   settings: SettingTexts,
   world: World,
 ): Promise<KubeAccess | undefined> {
   const { sources, directory } = parseSources(settings.source);
-  if (!sources.includes('api') || directory !== undefined) return undefined;
+  if (!sources.includes('api')) return undefined;
   const { accessOf } = await import('./api-access.ts');
-  return await accessOf(settings, world);
+  try {
+    return await accessOf(settings, world);
+  } catch (error) {
+    if (directory !== undefined && error instanceof UsageError) return undefined;
+    throw error;
+  }
 }
 
 /** A kubelet's Node has the hostname in small letters, unless somebody has said otherwise. */

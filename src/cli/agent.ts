@@ -9,11 +9,10 @@ import { join, resolve } from 'node:path';
 import { nodeClock, nodeRandom, parseAddress, parseRouterId } from 'bgp-ts';
 import { Agent } from '../agent/agent.ts';
 import type { KubeProxy } from '../agent/agent-options.ts';
+import { promised } from '../agent/drain-orders.ts';
 import type { ReportHealth } from '../agent/kube-report/kube-report.ts';
 import { MachineMemory } from '../agent/kube-report/machine-memory.ts';
-import { defaultRouterId } from '../agent/router-id.ts';
 import { SavedViewFile } from '../agent/saved-view-file.ts';
-import { namesWithoutArp } from '../agent/service-address.ts';
 import { createAskHttp } from '../checks/ask-http.ts';
 import { FileTexts } from '../checks/file-texts.ts';
 import { fileThreads } from '../checks/file-threads.ts';
@@ -33,8 +32,10 @@ import { optional } from '../model/optional.ts';
 import { FilesSource } from '../sources/files/files-source.ts';
 import type { KubeAccess } from '../sources/kube/kube-access.ts';
 import { parseListenAddress } from '../telemetry/listen-address.ts';
+import { TurnWatch } from '../turns/turn-watch.ts';
 import type { AgentAnnouncer } from './agent-announcer.ts';
 import type { ClusterLink } from './agent-cluster.ts';
+import { agentRouterId } from './agent-router-id.ts';
 import { createAgentSpeaker, listed } from './agent-speaker.ts';
 import type { AgentTelemetry } from './agent-telemetry.ts';
 import {
@@ -46,6 +47,8 @@ import {
 } from './agent-wishes.ts';
 import type { Command, World } from './command.ts';
 import { settingsHelp } from './settings-help.ts';
+import { usableStateFolder } from './state-folder.ts';
+import { turnWorld } from './turn-world.ts';
 
 const HELP = `usage: herald agent [--source files:DIR | kube | kube,files:DIR] [options]
 
@@ -100,28 +103,40 @@ export const agentCommand: Command = {
     const log = createPinoLog({ level, node: nodeName, destination: world.stdout });
     await checkOwnController(settings, world);
     const access = await earlyAccess(settings, world);
+    const turns = new TurnWatch(turnWorld, log);
+    turns.start();
+    const way: Way = { ...optional('access', access) };
     return await runAgent({
       settings,
       joinCheck,
       nodeName,
       log,
+      turns,
       world,
-      ...optional('access', access),
+      way,
     });
   },
 };
 
+/** To the API; beside files it may be found later. */
+interface Way {
+  access?: KubeAccess;
+}
+
 interface Running extends UserSettings {
-  /** to the API, where it is the only source */
-  readonly access?: KubeAccess;
+  readonly way: Way;
   readonly nodeName: string;
   readonly log: Log;
+  readonly turns: TurnWatch;
   readonly world: World;
 }
 
-async function runAgent(running: Running): Promise<number> {
-  const { settings, log, world } = running;
+async function runAgent(given: Running): Promise<number> {
+  const { log, world } = given;
   const stopped = new Promise<string>((settle) => world.onStopSignal(settle));
+  const stateDir = await usableStateFolder(given.settings.stateDir, log);
+  const settings = { ...given.settings, stateDir };
+  const running = { ...given, settings };
   const ownedFile = join(settings.stateDir, 'addresses');
   const kernel = new RtnetlinkAddressTable({ ownedFile });
   if (kernel.ownedTrouble !== undefined) {
@@ -131,13 +146,16 @@ async function runAgent(running: Running): Promise<number> {
   const addresses = new LockedAddressTable(kernel, () => takeAddressLock(LOCK_FOLDER, world.pid));
   const telemetry = await prepareTelemetry(running);
   const beside = { telemetry, announcer: await announcerOf(running) };
-  const agent = createAgent(running, addresses, beside);
+  const agent = await createAgent(running, addresses, beside);
   const control = new ControlServer({
     path: settings.socket,
-    status: () => agent.status(),
+    identity: { pid: world.pid, version: world.version, node: running.nodeName },
+    status: () => agent.statusDocument(),
+    onFailed: (error) =>
+      log.error('agent.warning', { error: String(error) }, 'a look at the agent failed'),
     subscribe: (onChange) => agent.subscribe(onChange),
-    drain: (address, reason) => agent.drain(address, reason),
-    undrain: (address) => agent.undrain(address),
+    drain: (address, reason) => promised(agent.drain(address, reason), () => agent.isKept()),
+    undrain: (address) => promised(agent.undrain(address), () => agent.isKept()),
   });
   const opened = await control.start();
   if (opened.kind !== 'listening') {
@@ -165,11 +183,11 @@ async function runAgent(running: Running): Promise<number> {
 }
 
 async function prepareTelemetry(running: Running): Promise<AgentTelemetry | undefined> {
-  const { settings, log, world } = running;
+  const { settings, log, turns, world } = running;
   const address = parseListenAddress(settings.metricsAddress);
   if (address === undefined) return undefined;
   const { AgentTelemetry: Telemetry } = await import('./agent-telemetry.ts');
-  return new Telemetry(address, { version: world.version, log });
+  return new Telemetry(address, { version: world.version, log, turns });
 }
 
 interface ClusterHandle {
@@ -222,7 +240,7 @@ async function startSources(
 
 /** It comes up in its own time, and goes with the agent, wherever it was by then. */
 function startCluster(
-  { settings, nodeName, log, world, access }: Running,
+  { settings, nodeName, log, world, way }: Running,
   agent: Agent,
   { telemetry, announcer }: BesideAgent,
 ): ClusterHandle {
@@ -231,12 +249,16 @@ function startCluster(
   const linking = (async () => {
     const { awaitAccess, linkCluster } = await import('./agent-cluster.ts');
     const options = { world, log, clock: nodeClock, signal: ending.signal };
-    const way = access ?? (await awaitAccess(settings, options));
-    if (way === undefined) return undefined;
+    const isNews = way.access === undefined;
+    const access = way.access ?? (await awaitAccess(settings, options));
+    if (access === undefined) return undefined;
+    way.access = access;
+    // before its documents come: what was saved may be of another cluster
+    if (isNews) agent.clusterIsKnown();
     const instance = announcer?.instance ?? (await machineMemory(settings, log).instance());
     const more = { ...optional('host', telemetry), ...optional('announcer', announcer) };
     const parts = { settings, nodeName, log, world, agent, instance, ...more };
-    link = await linkCluster(parts, way);
+    link = await linkCluster(parts, access);
     return link;
   })();
   return {
@@ -272,11 +294,11 @@ function sourcesOf({ source }: SettingTexts): Sources {
   return { sources, directory: files, text };
 }
 
-function createAgent(
+async function createAgent(
   running: Running,
   addresses: LockedAddressTable,
   { telemetry, announcer }: BesideAgent,
-): Agent {
+): Promise<Agent> {
   const { settings, joinCheck, nodeName, log, world } = running;
   const isBack =
     running.settings.podName !== '' &&
@@ -286,12 +308,12 @@ function createAgent(
   const text = `herald on ${nodeName} ends at once`;
   world.onSuddenEnd(() => void speaker.stop({ kind: 'at-once', text }));
   const listenAddress = parseAddress(settings.listenAddress);
-  const routerId = parseRouterId(settings.routerId);
-  const present = listed(() => addresses.list());
-  const withoutArp = namesWithoutArp(listed(() => addresses.links()));
   const { sources, text: source } = sourcesOf(settings);
   const store = new SavedViewFile(join(settings.stateDir, 'view.json'), log);
-  const passwords = new FileTexts(fileThreads, () => agent.refreshPasswords());
+  const savedView = store.load();
+  const wanted = { nodeName, saved: savedView?.routerId, isBack };
+  const routerId = parseRouterId(settings.routerId) ?? (await agentRouterId(addresses, wanted));
+  const passwords = new FileTexts(fileThreads, 'password', () => agent.refreshPasswords());
   const agent = new Agent({
     clock: nodeClock,
     random: nodeRandom,
@@ -307,15 +329,16 @@ function createAgent(
     probe: nodeProbe,
     ...optional('kubeProxy', kubeProxyOf(settings)),
     readPassword: (path) => passwords.read(path),
-    store,
+    store: { load: () => savedView, drains: store.drains, save: (view) => store.save(view) },
     log,
     node: {
       name: nodeName,
       labels: { 'kubernetes.io/hostname': nodeName, ...parseLabels(settings.nodeLabels) },
     },
     ...(settings.asn === '' ? {} : { asn: Number(settings.asn) }),
-    routerId: routerId ?? defaultRouterId(nodeName, present, withoutArp),
-    isRouterIdFixed: routerId !== undefined,
+    routerId,
+    // the saved one has been looked at
+    isRouterIdFixed: true,
     joinCheck,
     maxStaleMs: Number(settings.maxStale) * 1000,
     stopMoveMs: stopMoveMs(settings),
@@ -328,6 +351,7 @@ function createAgent(
       ...optional('bootId', readBootId()),
       ignoresExcludeLabel: settings.withController === 'true',
     },
+    clusterIdentity: () => running.way.access?.identity,
     version: world.version,
     pid: world.pid,
     warnings: (interfaces) => machineWarnings(interfaces, addresses),

@@ -54,6 +54,7 @@ export class AnnounceReport {
       case 'update-fault':
       case 'update-issue':
       case 'update-received':
+      case 'removed':
       case 'routes-not-refreshed':
       case 'listening':
       case 'listen-failed':

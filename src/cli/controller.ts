@@ -25,10 +25,13 @@ import { createKubeApi } from '../sources/kube/api-client.ts';
 import { type Health, TelemetryServer } from '../telemetry/http.ts';
 import { parseListenAddress } from '../telemetry/listen-address.ts';
 import type { TelemetryHost } from '../telemetry/metrics-base.ts';
+import { TurnWatch } from '../turns/turn-watch.ts';
+import { labelled } from '../turns/work-labels.ts';
 import { accessOf } from './api-access.ts';
 import { type Command, UsageError, type World } from './command.ts';
 import { processFacts } from './process-facts.ts';
 import { settingsHelp } from './settings-help.ts';
+import { turnWorld } from './turn-world.ts';
 
 const HELP = `usage: herald controller [options]
 
@@ -124,7 +127,10 @@ export async function startController(parts: ControllerParts): Promise<RunningCo
   const { ControllerMetrics } = await import('../telemetry/controller-metrics.ts');
   const { MeteredApi } = await import('../telemetry/metered-api.ts');
   const { createMetricsBase } = await import('../telemetry/metrics-base.ts');
-  const base = host?.base ?? createMetricsBase(processFacts('controller', version));
+  const turns = new TurnWatch(turnWorld, log);
+  // its host has one of its own
+  if (host === undefined) turns.start();
+  const base = host?.base ?? createMetricsBase(processFacts('controller', version, turns));
   const metrics = new ControllerMetrics(base);
   const controller = new Controller({
     api: new MeteredApi(parts.api, base.meter),
@@ -142,7 +148,7 @@ export async function startController(parts: ControllerParts): Promise<RunningCo
   metrics.watch(() => controller.facts());
   host?.join({ refresh: () => metrics.refresh(), ready: () => asGuest(readiness(controller)) });
   const telemetry = new TelemetryServer({
-    metrics: () => metrics.text(),
+    metrics: () => labelled('metrics', () => metrics.text()),
     live: () => ({ ok: true, lines: [] }),
     ready: () => readiness(controller),
   });
@@ -155,6 +161,7 @@ export async function startController(parts: ControllerParts): Promise<RunningCo
     stop: async (end) => {
       await controller.stop(end);
       await telemetry.stop();
+      turns.stop();
     },
   };
 }

@@ -2,6 +2,7 @@
 
 import { networkInterfaces } from 'node:os';
 import { type Address, nodeRandom, parseAddress } from 'bgp-ts';
+import { errorCode } from '../error-code.ts';
 
 /** this address where it is IPv4, else an address of this machine, else any number but 0 */
 export function defaultRouterId(preferred: Address | undefined): number {
@@ -12,7 +13,17 @@ export function defaultRouterId(preferred: Address | undefined): number {
 
 /** addresses of this machine, loopback last */
 function hostAddresses(): readonly Address[] {
-  const entries = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  const entries = Object.values(interfaces()).flatMap((list) => list ?? []);
   const sorted = entries.toSorted((a, b) => Number(a.internal) - Number(b.internal));
   return sorted.flatMap((entry) => parseAddress(entry.address) ?? []);
+}
+
+/** none where the system does not let us ask: a sandbox without netlink */
+function interfaces(): ReturnType<typeof networkInterfaces> {
+  try {
+    return networkInterfaces();
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    return {};
+  }
 }

@@ -8,6 +8,7 @@ import type { AgentStatus } from '../agent/status.ts';
 import { ControlClient } from '../control/client.ts';
 import type { Style } from '../control/style.ts';
 import { UsageError, type World } from './command.ts';
+import { writeJson } from './output.ts';
 
 export const LOOK_FLAGS = {
   socket: { type: 'string' },
@@ -72,17 +73,14 @@ export async function look(
     return 1;
   }
   const status = answer.value;
-  world.stdout.write(
-    asJson
-      ? `${JSON.stringify(view.json(status), undefined, 2)}\n`
-      : view.text(status, styleOf(world)),
-  );
+  if (asJson) await writeJson(world.stdout, view.json(status));
+  else world.stdout.write(view.text(status, styleOf(world)));
   return view.exitCode?.(status) ?? 0;
 }
 
 /** Whether an agent is behind the socket. */
 export async function isAnswering(values: { socket?: string }, world: World): Promise<boolean> {
-  return (await new ControlClient(socketPath(values, world)).status()).ok;
+  return await new ControlClient(socketPath(values, world)).isAgent();
 }
 
 interface Screen {

@@ -4,9 +4,12 @@
  * Each sub-command is loaded when it is asked for, so that none pays for the start of another.
  */
 
-import { readFileSync } from 'node:fs';
+import { fstatSync, readFileSync } from 'node:fs';
+import { isatty } from 'node:tty';
+import { exitNow } from '../linux/exit-now.ts';
 import { nearest } from '../model/nearest.ts';
 import { type Command, UsageError, type World } from './command.ts';
+import { ServiceOutput } from './service-output.ts';
 
 /** set by the bundler */
 declare const HERALD_VERSION: string | undefined;
@@ -14,6 +17,8 @@ declare const HERALD_VERSION: string | undefined;
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 /** how a shell reports death by SIGPIPE: whoever read our output went away */
+/** 128 and the number of SIGQUIT */
+const EXIT_QUIT = 131;
 const EXIT_BROKEN_PIPE = 141;
 
 /** how long a service waits at its end for its log to be taken */
@@ -53,8 +58,10 @@ async function main(args: readonly string[], world: World): Promise<number> {
     world.stdout.write(command.help);
     return 0;
   }
-  if (command.isService === true) becomeService();
-  return await command.run(rest, world);
+  if (command.isService !== true) return await command.run(rest, world);
+  becomeService();
+  serviceLog = serviceOutput() ?? world.stdout;
+  return await command.run(rest, { ...world, stdout: serviceLog });
 }
 
 async function find(name: string): Promise<Command> {
@@ -155,12 +162,18 @@ function sayLastWords(): void {
   }
 }
 
+/** At once, whatever a thread waits for. */
+function end(status: number): void {
+  if (isService) exitNow(status);
+  process.exit(status);
+}
+
 function onStopSignal(handler: (signal: string) => void): void {
   let isStopping = false;
   const receive = (signal: NodeJS.Signals) => {
     if (isStopping) {
       sayLastWords();
-      process.exit(signal === 'SIGINT' ? 130 : 143);
+      end(signal === 'SIGINT' ? 130 : 143);
     }
     isStopping = true;
     handler(signal);
@@ -170,17 +183,30 @@ function onStopSignal(handler: (signal: string) => void): void {
 }
 
 let isService = false;
+let serviceLog: NodeJS.WritableStream = process.stdout;
+
+/** undefined: Node's own is good enough, since it does not wait for pipes and sockets */
+function serviceOutput(): NodeJS.WritableStream | undefined {
+  const { fd } = process.stdout;
+  const isTerminal = isatty(fd);
+  return isTerminal || fstatSync(fd).isFile() ? new ServiceOutput(fd, isTerminal) : undefined;
+}
 
 /** The daemons of this trade dump their state on SIGUSR1 or SIGUSR2, and people try; Node would open its debugger, or end. */
 function becomeService(): void {
   isService = true;
   for (const signal of ['SIGHUP', 'SIGUSR1', 'SIGUSR2']) process.on(signal, () => undefined);
+  // at once, as without us, but not without a word: routers that know graceful restart would keep the routes
+  process.on('SIGQUIT', () => {
+    sayLastWords();
+    end(EXIT_QUIT);
+  });
 }
 
-/** What it had to do is done; a reader of the log that has stopped reading, or a name server that is mute, shall not keep it. */
+/** What it had to do is done; a reader of the log that has stopped reading, a name server that is mute, or a dead disk shall not keep it. */
 function leaveService(status: number): void {
-  const leave = () => process.exit(status);
-  process.stdout.write('', leave);
+  const leave = () => end(status);
+  serviceLog.write('', leave);
   setTimeout(leave, LAST_LINES_MS);
 }
 

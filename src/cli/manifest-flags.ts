@@ -28,6 +28,7 @@ const ROUTER = {
   'restart-minutes': TEXT,
   insecure: { type: 'boolean' },
   'password-placeholder': { type: 'boolean' },
+  'cloud-init': { type: 'boolean' },
 } as const;
 
 /** Settings of the agent that are the same on every machine; the others the manifests set themselves. */
@@ -69,6 +70,8 @@ export interface RouterFlags extends SourceFlags {
   readonly restartMinutes: number;
   readonly insecure: boolean;
   readonly passwordPlaceholder: boolean;
+  /** user-data that makes a machine this router, in place of the router's file */
+  readonly cloudInit: boolean;
 }
 
 export interface AgentFlags extends SourceFlags {
@@ -100,6 +103,7 @@ export function readRouterFlags(args: readonly string[]): RouterFlags {
         : readNumber('--restart-minutes', values['restart-minutes'], 65_535),
     insecure: values.insecure === true,
     passwordPlaceholder: values['password-placeholder'] === true,
+    cloudInit: values['cloud-init'] === true,
   };
 }
 

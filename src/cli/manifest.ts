@@ -12,13 +12,14 @@ import { passwordFiles } from '../manifest/agent-command.ts';
 import { type NodeFile, renderCloudInit } from '../manifest/cloud-init.ts';
 import { ManifestRefusal } from '../manifest/refusal.ts';
 import { renderRouter, routerWarnings } from '../manifest/router.ts';
+import { renderRouterCloudInit } from '../manifest/router-cloud-init.ts';
 import { planRouter } from '../manifest/router-plan.ts';
 import { renderStaticPod } from '../manifest/static-pod.ts';
 import { renderUnit } from '../manifest/systemd.ts';
 import type { BgpPeer } from '../model/bgp-peer.ts';
 import { type Documents, NO_DOCUMENTS } from '../model/documents.ts';
-import { isDocumentName } from '../sources/files/directory-reader.ts';
 import { FilesSource } from '../sources/files/files-source.ts';
+import { isDocumentName } from '../sources/files/folder-look.ts';
 import { type Command, UsageError, type World } from './command.ts';
 import {
   type AgentFlags,
@@ -72,6 +73,8 @@ router
   --restart-minutes N       how long a neighbour with too many prefixes stays down (default 5);
                             BIRD and GoBGP cannot be told
   --password-placeholder    write HERALD-PASSWORD in place of the key
+  --cloud-init              for frr and bird: user-data that installs the router on a machine, with
+                            this file and with forwarding, in place of the file alone
 
 A password is read from the file that the document names or, if that is not there, from the file of
 the same name in the documents' folder. Output that holds one is announced on stderr.
@@ -128,7 +131,9 @@ async function router(args: readonly string[], world: World): Promise<void> {
   });
   for (const warning of routerWarnings(flags.router, plan)) warn(world, warning);
   const hasSecret = password !== undefined && !flags.passwordPlaceholder;
-  write(renderRouter(flags.router, plan), flags.out, { world, hasSecret });
+  const config = renderRouter(flags.router, plan);
+  const text = flags.cloudInit ? renderRouterCloudInit(flags.router, plan, config) : config;
+  write(text, flags.out, { world, hasSecret });
 }
 
 async function forMachine(

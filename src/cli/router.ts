@@ -1,9 +1,7 @@
 /** `herald router`: builds the router of src/router on this machine, runs it until it is told to stop, and says what happens. */
 
 import { parseArgs } from 'node:util';
-import { type Endpoint, formatEndpoint, formatPrefix, type Prefix } from 'bgp-ts';
-import { LOG_LEVELS, type LogLevel } from '../log/log.ts';
-import type { RouterEvent } from '../router/events.ts';
+import { type Endpoint, formatEndpoint, nodeClock } from 'bgp-ts';
 import { RouterHttp } from '../router/http.ts';
 import { createRouter } from '../router/node-router.ts';
 import { RouterError } from '../router/router.ts';
@@ -11,6 +9,7 @@ import type { Command, World } from './command.ts';
 import { defaultRouterId } from './default-router-id.ts';
 import { readPassword } from './password-file.ts';
 import { type RouterOptions, routerOptions } from './router-options.ts';
+import { RouterReport } from './router-report.ts';
 
 const HELP = `usage: herald router --asn N --neighbor-range CIDR… [options]
 
@@ -75,8 +74,6 @@ const FLAGS = {
 } as const;
 
 const EXIT_FAILED = 1;
-/** a scanner must not fill the disk: what is told once is remembered, but not for ever */
-const REMEMBERED_REFUSALS = 1000;
 
 export const routerCommand: Command = {
   name: 'router',
@@ -91,7 +88,7 @@ export const routerCommand: Command = {
 
 async function run(options: RouterOptions, world: World): Promise<number> {
   const stopped = new Promise<string>((resolve) => world.onStopSignal(resolve));
-  const report = new Report(world, options.logLevel);
+  const report = new RouterReport(world, options.logLevel, nodeClock);
   const { install, passwordFile, maxPrefixes, neighborRanges, listen } = options;
   const settings = {
     ...options,
@@ -113,12 +110,14 @@ async function run(options: RouterOptions, world: World): Promise<number> {
     report.line('info', `listening on ${formatEndpoint(local)}, AS ${options.asn}`);
   } catch (error) {
     await http.stop();
+    report.close();
     if (!(error instanceof RouterError)) throw error;
     report.complain('error', error.message + hint(error));
     return EXIT_FAILED;
   }
   const signal = await stopped;
   const problem = await router.stop(`herald router: stopped by ${signal}`);
+  report.close();
   await http.stop();
   if (problem === undefined) return 0;
   report.complain('error', problem);
@@ -154,80 +153,4 @@ function hint(error: RouterError): string {
   const code = cause instanceof Error && 'code' in cause ? cause.code : '';
   const isTaken = code === 'ADDRESS_IN_USE' || code === 'EADDRINUSE';
   return isTaken ? '; `ss -ltnp` shows which one' : '';
-}
-
-/** Plain lines: what happens on stdout, what is wrong on stderr. */
-class Report {
-  readonly #world: World;
-  readonly #level: number;
-  readonly #refusals = new Set<string>();
-
-  constructor(world: World, level: LogLevel) {
-    this.#world = world;
-    this.#level = LOG_LEVELS.indexOf(level);
-  }
-
-  line(level: LogLevel, sentence: string): void {
-    if (this.#shows(level)) this.#world.stdout.write(`${sentence}\n`);
-  }
-
-  complain(level: LogLevel, sentence: string): void {
-    if (this.#shows(level)) this.#world.stderr.write(`herald router: ${sentence}\n`);
-  }
-
-  warnOpenRanges(ranges: readonly Prefix[]): void {
-    const open = ranges.filter((range) => !isLoopback(range)).map(formatPrefix);
-    if (open.length === 0) return;
-    const who = `whoever can dial from ${open.join(' or ')} can announce routes`;
-    this.complain('warn', `${who}; --password-file asks for a key`);
-  }
-
-  event(event: RouterEvent): void {
-    switch (event.kind) {
-      case 'peer-up':
-        this.line('info', `${event.peer} up, AS ${event.asn}`);
-        break;
-      case 'peer-down':
-        this.line('info', `${event.peer} down: ${event.reason}`);
-        break;
-      case 'refused':
-        this.#refused(event.remote, event.reason);
-        break;
-      case 'routes':
-        for (const { prefix, nextHops } of event.routes) {
-          const used = nextHops.filter(({ best }) => best).map(({ address }) => address);
-          this.line(
-            'debug',
-            used.length === 0 ? `${prefix} gone` : `${prefix} via ${used.join(', ')}`,
-          );
-        }
-        break;
-      case 'kernel':
-        if (event.problem !== undefined) this.complain('warn', event.problem);
-        this.line('debug', `kernel: ${event.prefix} via ${event.nextHops.join(', ') || 'nothing'}`);
-        break;
-    }
-  }
-
-  /** once per neighbour and reason */
-  #refused(remote: string, reason: string): void {
-    const sentence = `${remote} refused: ${reason}`;
-    if (this.#refusals.has(sentence)) {
-      this.line('debug', sentence);
-      return;
-    }
-    if (this.#refusals.size >= REMEMBERED_REFUSALS) this.#refusals.clear();
-    this.#refusals.add(sentence);
-    this.complain('warn', sentence);
-  }
-
-  #shows(level: LogLevel): boolean {
-    return LOG_LEVELS.indexOf(level) <= this.#level;
-  }
-}
-
-function isLoopback(range: Prefix): boolean {
-  return range.family === 'ipv4'
-    ? range.length >= 8 && range.bits >>> 24 === 127
-    : range.length === 128 && (range.w0 | range.w1 | range.w2) === 0 && range.w3 === 1;
 }

@@ -5,6 +5,7 @@
 
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import type { AgentStatus, DrainAnswer } from '../agent/status.ts';
+import { GATES_ONCE, withAllGates } from './status-text.ts';
 
 export type Asked<T> =
   | { readonly ok: true; readonly value: T }
@@ -26,8 +27,14 @@ export class ControlClient {
   }
 
   async status(): Promise<Asked<AgentStatus>> {
-    const answer = await this.#ask({ path: '/status' });
+    const answer = await this.#ask({ path: `/status${GATES_ONCE}` });
     return answer.ok ? this.#asStatus(answer.value) : answer;
+  }
+
+  /** Whether it is an agent, at the cost of nothing to it. */
+  async isAgent(): Promise<boolean> {
+    const answer = await this.#ask({ path: '/identity' });
+    return answer.ok && typeof parseJson(answer.value)?.pid === 'number';
   }
 
   drain(order: DrainOrder = {}): Promise<Asked<DrainAnswer>> {
@@ -47,7 +54,7 @@ export class ControlClient {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     if (signal.aborted) return undefined;
-    const opened = await this.#open({ path: '/watch', signal });
+    const opened = await this.#open({ path: `/watch${GATES_ONCE}`, signal });
     if (!opened.ok) return signal.aborted ? undefined : opened.sentence;
     const problem = await this.#eachLine(opened.value, (line) => {
       const status = this.#asStatus(line);
@@ -93,7 +100,7 @@ export class ControlClient {
     const parsed = parseJson(text);
     const isStatus =
       Array.isArray(parsed?.sessions) && Array.isArray(parsed?.claims) && parsed?.node;
-    return isStatus ? { ok: true, value: parsed } : this.#strange();
+    return isStatus ? { ok: true, value: withAllGates(parsed) } : this.#strange();
   }
 
   #strange<T>(): Asked<T> {

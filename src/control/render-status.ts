@@ -21,7 +21,7 @@ export function renderStatus(status: AgentStatus, style: Style): string {
 const LABEL_WIDTH = 10;
 
 function renderNode(status: AgentStatus, style: Style): string {
-  const { node, version, pid, startedAt, source, joined, draining, stale } = status;
+  const { node, routerId, version, pid, startedAt, source, joined, draining, stale } = status;
   const line = (label: string, text: string) => labelled(label.padEnd(LABEL_WIDTH), text, style);
   const tone = joined.state === 'open' ? 'good' : 'bad';
   const lines = [
@@ -29,6 +29,7 @@ function renderNode(status: AgentStatus, style: Style): string {
       'node',
       `${node.name}, herald ${version}, pid ${pid}, up ${formatSince(startedAt, style)}`,
     ),
+    ...(routerId === undefined ? [] : [line('router id', routerId)]),
     line('source', source),
     tint(
       line('joined', `${joined.state} for ${formatSince(joined.since, style)}: ${joined.sentence}`),

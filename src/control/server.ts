@@ -3,32 +3,42 @@
  *
  *   GET  /status     AgentStatus
  *   GET  /watch      AgentStatus, one line of JSON now and after each change
- *   GET  /identity   {pid, version, node}, for another agent that wants the same socket
+ *   GET  /identity   {pid, version, node}, for another agent that asks for the same socket
  *   POST /drain      {address?, reason?} -> DrainAnswer
  *   POST /undrain    the same
  *
  * `curl --unix-socket /run/herald/agent.sock http://agent/status` is a fine client. It decides nothing: what it is asked to do goes to
- * the agent, and whoever may connect may ask. Bounded in connections, sizes and time.
+ * the agent, and whoever may connect may ask. Bounded in connections, sizes and time; what is long is written in pieces, and a mistake in
+ * an answer ends that answer, never the process. `?gates=once` behind the first two: status-text.ts.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type Address, parseAddress } from 'bgp-ts';
-import type { AgentStatus, DrainAnswer } from '../agent/status.ts';
+import type { AgentStatus, DrainAnswer, StatusDocument } from '../agent/status.ts';
+import { PieceWriter } from './piece-writer.ts';
 import { takeSocket } from './socket-file.ts';
 import { StatusDesk } from './status-desk.ts';
+import { type GateForm, gateForm, statusPieces } from './status-text.ts';
 import { Watchers } from './watchers.ts';
 
 export interface ControlServerOptions {
   readonly path: string;
-  readonly status: () => AgentStatus;
+  /** never changes, so that it can be told whatever else is wrong */
+  readonly identity: Pick<AgentStatus, 'pid' | 'version'> & { readonly node: string };
+  readonly status: () => StatusDocument;
   /** `onChange` is called when something in the status may have changed; the answer ends that */
   readonly subscribe: (onChange: () => void) => () => void;
   /** no address: the node as a whole */
-  readonly drain: (address: Address | undefined, reason: string) => DrainAnswer;
-  readonly undrain: (address: Address | undefined, reason: string) => DrainAnswer;
+  readonly drain: (address: Address | undefined, reason: string) => OrderAnswer;
+  readonly undrain: (address: Address | undefined, reason: string) => OrderAnswer;
   /** how long a watcher may read nothing of what it was sent; 10 s unless told */
   readonly watchPatienceMs?: number;
+  /** an answer could not be made: a mistake of ours, to be told */
+  readonly onFailed?: (error: unknown) => void;
 }
+
+/** a promise: the answer waits until what was asked for is kept */
+export type OrderAnswer = DrainAnswer | Promise<DrainAnswer>;
 
 export type ControlStart =
   | { readonly kind: 'listening' }
@@ -46,18 +56,23 @@ export class ControlServer {
   readonly #options: ControlServerOptions;
   readonly #server: Server;
   readonly #watchers: Watchers;
-  readonly #desk: StatusDesk<Buffer>;
+  readonly #desk: StatusDesk<StatusDocument>;
+  readonly #writer = new PieceWriter();
+  readonly #onFailed: (error: unknown) => void;
   #release: () => Promise<void> = async () => {};
 
   constructor(options: ControlServerOptions) {
     this.#options = options;
-    const { status, subscribe, watchPatienceMs: patienceMs } = options;
+    const { status, subscribe, watchPatienceMs: patienceMs, onFailed = () => undefined } = options;
+    this.#onFailed = onFailed;
     this.#watchers = new Watchers({
       status,
       subscribe,
+      writer: this.#writer,
+      onFailed,
       ...(patienceMs === undefined ? {} : { patienceMs }),
     });
-    this.#desk = new StatusDesk(() => bytesOf(status()));
+    this.#desk = new StatusDesk(status);
     this.#server = createServer({
       requestTimeout: REQUEST_TIMEOUT_MS,
       headersTimeout: REQUEST_TIMEOUT_MS,
@@ -66,9 +81,13 @@ export class ControlServer {
       maxHeaderSize: MAX_BODY,
     });
     this.#server.maxConnections = MAX_CONNECTIONS;
+    // a client may close its half once it has asked; Node has no word for it in its types
+    Object.assign(this.#server, { httpAllowHalfOpen: true });
     // Node answers all pipelined requests of a chunk within one turn
     this.#server.maxRequestsPerSocket = 1;
-    this.#server.on('request', (request, response) => this.#answer(request, response));
+    this.#server.on('request', (request, response) => {
+      this.#guarded(response, () => this.#answer(request, response));
+    });
   }
 
   async start(): Promise<ControlStart> {
@@ -93,11 +112,22 @@ export class ControlServer {
     await closed;
   }
 
+  /** An exception is the end of this answer, and of nothing else: sessions live in the same process. */
+  #guarded(response: ServerResponse, work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      if (response.headersSent) response.destroy();
+      else sendJson(response, 500, no('the answer cannot be made; the log of the agent says why'));
+      this.#onFailed(error);
+    }
+  }
+
   #answer(request: IncomingMessage, response: ServerResponse): void {
     response.on('error', () => response.destroy());
     // what a client writes there need not be one ('//')
     const { url = '/' } = request;
-    const pathname = URL.parse(url, 'http://agent')?.pathname ?? url;
+    const { pathname, search } = URL.parse(url, 'http://agent') ?? { pathname: url, search: '' };
     const route = ROUTES[pathname];
     if (route === undefined) {
       sendJson(response, 404, no(`no such thing here: ${pathname}`));
@@ -105,32 +135,48 @@ export class ControlServer {
       response.setHeader('allow', route.method);
       sendJson(response, 405, no(`${pathname} is asked by ${route.method}`));
     } else {
-      this.#serve(route.what, request, response);
+      this.#serve({ what: route.what, form: gateForm(search) }, request, response);
     }
   }
 
-  #serve(what: Route['what'], request: IncomingMessage, response: ServerResponse): void {
+  #serve({ what, form }: Asked, request: IncomingMessage, response: ServerResponse): void {
     switch (what) {
       case 'status':
         // whoever does not read shall not keep a place for ever
         response.setTimeout(READ_TIMEOUT_MS, () => response.destroy());
-        this.#desk.ask((bytes) => sendBytes(response, 200, bytes));
+        this.#desk.ask(
+          (document) => this.#guarded(response, () => this.#sendStatus(response, document, form)),
+          (error) =>
+            this.#guarded(response, () => {
+              throw error;
+            }),
+        );
         break;
-      case 'identity': {
-        const { pid, version, node } = this.#options.status();
-        sendJson(response, 200, { pid, version, node: node.name });
+      case 'identity':
+        sendJson(response, 200, this.#options.identity);
         break;
-      }
       case 'watch':
         response.setTimeout(0);
-        response.writeHead(200, { 'content-type': 'application/x-ndjson' });
-        this.#watchers.add(response);
+        // it has no end, so a reader that closes its half is taken for one that is gone
+        request.socket.once('end', () => response.end());
+        response.setHeader('content-type', 'application/x-ndjson');
+        this.#watchers.add(response, form);
         break;
       case 'drain':
       case 'undrain':
         this.#order(request, response, this.#options[what]);
         break;
     }
+  }
+
+  #sendStatus(response: ServerResponse, document: StatusDocument, form: GateForm): void {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    this.#writer.write({
+      response,
+      pieces: statusPieces(document, form),
+      onWritten: () => response.end(),
+      onFailed: this.#onFailed,
+    });
   }
 
   #order(
@@ -149,10 +195,17 @@ export class ControlServer {
       request.resume();
     });
     request.on('end', () => {
-      const order = readOrder(body);
-      if (typeof order === 'string') return sendJson(response, 400, no(order));
-      const answer = act(order.address, order.reason);
-      sendJson(response, answer.ok ? 200 : 409, answer);
+      this.#guarded(response, () => {
+        const order = readOrder(body);
+        if (typeof order === 'string') return sendJson(response, 400, no(order));
+        const answered = Promise.resolve(act(order.address, order.reason));
+        const send = (answer: DrainAnswer) => sendJson(response, answer.ok ? 200 : 409, answer);
+        answered.then(send).catch((error: unknown) =>
+          this.#guarded(response, () => {
+            throw error;
+          }),
+        );
+      });
     });
   }
 }
@@ -161,6 +214,11 @@ type Route = {
   readonly method: 'GET' | 'POST';
   readonly what: 'status' | 'identity' | 'watch' | 'drain' | 'undrain';
 };
+
+interface Asked {
+  readonly what: Route['what'];
+  readonly form: GateForm;
+}
 
 const ROUTES: Readonly<Record<string, Route>> = {
   '/status': { method: 'GET', what: 'status' },
@@ -175,14 +233,7 @@ function no(sentence: string): DrainAnswer {
 }
 
 function sendJson(response: ServerResponse, status: number, value: unknown): void {
-  sendBytes(response, status, bytesOf(value));
-}
-
-function bytesOf(value: unknown): Buffer {
-  return Buffer.from(`${JSON.stringify(value)}\n`);
-}
-
-function sendBytes(response: ServerResponse, status: number, bytes: Buffer): void {
+  const bytes = Buffer.from(`${JSON.stringify(value)}\n`);
   const length = bytes.length;
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': length });
   response.end(bytes);

@@ -6,7 +6,7 @@
 
 export class StatusDesk<T> {
   readonly #build: () => T;
-  readonly #waiting: ((built: T) => void)[] = [];
+  readonly #waiting: Waiting<T>[] = [];
   #timer: NodeJS.Timeout | undefined;
   #notBeforeMs = 0;
 
@@ -14,9 +14,9 @@ export class StatusDesk<T> {
     this.#build = build;
   }
 
-  /** `serve` is called with what was built after this call, maybe within it */
-  ask(serve: (built: T) => void): void {
-    this.#waiting.push(serve);
+  /** `serve` is called with what was built after this call, maybe within it; `fail` where it cannot be built */
+  ask(serve: (built: T) => void, fail: (error: unknown) => void): void {
+    this.#waiting.push({ serve, fail });
     const waitMs = this.#notBeforeMs - performance.now();
     if (waitMs <= 0) this.#serve();
     else this.#timer ??= setTimeout(() => this.#serve(), waitMs);
@@ -26,9 +26,23 @@ export class StatusDesk<T> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const startedMs = performance.now();
-    const built = this.#build();
+    const tell = this.#outcome();
     const endedMs = performance.now();
     this.#notBeforeMs = endedMs + (endedMs - startedMs);
-    for (const serve of this.#waiting.splice(0)) serve(built);
+    for (const waiting of this.#waiting.splice(0)) tell(waiting);
   }
+
+  #outcome(): (waiting: Waiting<T>) => void {
+    try {
+      const built = this.#build();
+      return ({ serve }) => serve(built);
+    } catch (error) {
+      return ({ fail }) => fail(error);
+    }
+  }
+}
+
+interface Waiting<T> {
+  readonly serve: (built: T) => void;
+  readonly fail: (error: unknown) => void;
 }

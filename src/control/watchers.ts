@@ -1,13 +1,16 @@
 /**
  * Those who watch the status: each gets it once at the start and after changes, one JSON line each. However many changes and watchers
  * there are, it is built at most five times a second, and less often where building it takes long (ten thousand claims are
- * megabytes), so that looking costs a bounded share of the agent's time.
+ * megabytes), so that looking costs a bounded share of the agent's time. It is written in pieces (piece-writer.ts).
  *
  * A watcher that reads slowly misses what is between; one that reads nothing for ten seconds is dropped. Never is more
- * than one document buffered for anybody.
+ * than one piece of a document buffered for anybody.
  */
 
 import type { ServerResponse } from 'node:http';
+import type { StatusDocument } from '../agent/status.ts';
+import type { PieceWriter } from './piece-writer.ts';
+import { type GateForm, statusPieces } from './status-text.ts';
 
 const MIN_GAP_MS = 200;
 /** time spent on telling : time between */
@@ -16,21 +19,23 @@ const WATCH_PATIENCE_MS = 10_000;
 
 interface Watcher {
   readonly response: ServerResponse;
-  /** runs while a document waits for its reader */
-  patience: NodeJS.Timeout | undefined;
-  /** something has changed since the document that waits */
+  readonly form: GateForm;
+  /** `writing`: pieces are on their way; `unread`: the last of them is */
+  state: 'ready' | 'writing' | 'unread';
+  /** something has changed since the document that is on its way */
   isBehind: boolean;
 }
 
 export interface WatchersOptions {
-  readonly status: () => unknown;
+  readonly status: () => StatusDocument;
   readonly subscribe: (onChange: () => void) => () => void;
+  readonly writer: PieceWriter;
+  readonly onFailed: (error: unknown) => void;
   readonly patienceMs?: number;
 }
 
 export class Watchers {
-  readonly #status: () => unknown;
-  readonly #subscribe: (onChange: () => void) => () => void;
+  readonly #options: WatchersOptions;
   readonly #patienceMs: number;
   readonly #watchers = new Set<Watcher>();
   #unsubscribe: (() => void) | undefined;
@@ -38,8 +43,7 @@ export class Watchers {
   #notBeforeMs = 0;
 
   constructor(options: WatchersOptions) {
-    this.#status = options.status;
-    this.#subscribe = options.subscribe;
+    this.#options = options;
     this.#patienceMs = options.patienceMs ?? WATCH_PATIENCE_MS;
   }
 
@@ -47,13 +51,16 @@ export class Watchers {
     return this.#watchers.size;
   }
 
-  add(response: ServerResponse): void {
-    const watcher: Watcher = { response, patience: undefined, isBehind: false };
+  add(response: ServerResponse, form: GateForm): void {
+    const document = this.#document();
+    const watcher: Watcher = { response, form, state: 'ready', isBehind: false };
     this.#watchers.add(watcher);
-    this.#unsubscribe ??= this.#subscribe(() => this.#changed());
+    this.#unsubscribe ??= this.#options.subscribe(() => this.#changed());
     response.on('close', () => this.#remove(watcher));
-    response.on('drain', () => this.#relieved(watcher));
-    this.#send(watcher, this.#document());
+    response.on('drain', () => {
+      if (watcher.state === 'unread') this.#relieved(watcher);
+    });
+    this.#send(watcher, document);
   }
 
   stop(): void {
@@ -61,7 +68,6 @@ export class Watchers {
   }
 
   #remove(watcher: Watcher): void {
-    clearTimeout(watcher.patience);
     this.#watchers.delete(watcher);
     if (this.#watchers.size > 0) return;
     clearTimeout(this.#timer);
@@ -74,7 +80,11 @@ export class Watchers {
     this.#timer ??= setTimeout(
       () => {
         this.#timer = undefined;
-        this.#tell();
+        try {
+          this.#tell();
+        } catch (error) {
+          this.#options.onFailed(error);
+        }
       },
       Math.max(this.#notBeforeMs - performance.now(), 0),
     );
@@ -83,7 +93,7 @@ export class Watchers {
   #tell(): void {
     const ready: Watcher[] = [];
     for (const watcher of this.#watchers) {
-      if (watcher.patience === undefined) ready.push(watcher);
+      if (watcher.state === 'ready') ready.push(watcher);
       else watcher.isBehind = true;
     }
     if (ready.length === 0) return;
@@ -91,23 +101,36 @@ export class Watchers {
     for (const watcher of ready) this.#send(watcher, document);
   }
 
-  #document(): string {
+  #document(): StatusDocument {
     const startedMs = performance.now();
-    const text = `${JSON.stringify(this.#status())}\n`;
-    const endedMs = performance.now();
-    this.#notBeforeMs = endedMs + Math.max(MIN_GAP_MS, (endedMs - startedMs) * COST_FACTOR);
-    return text;
+    const document = this.#options.status();
+    this.#spent(performance.now() - startedMs);
+    return document;
   }
 
-  #send(watcher: Watcher, document: string): void {
+  #spent(tookMs: number): void {
+    const gapMs = Math.max(MIN_GAP_MS, tookMs * COST_FACTOR);
+    this.#notBeforeMs = Math.max(this.#notBeforeMs, performance.now() + gapMs);
+  }
+
+  #send(watcher: Watcher, document: StatusDocument): void {
+    const { response, form } = watcher;
+    const { writer, onFailed } = this.#options;
     watcher.isBehind = false;
-    if (watcher.response.write(document)) return;
-    watcher.patience = setTimeout(() => watcher.response.destroy(), this.#patienceMs);
+    watcher.state = 'writing';
+    // of a reader that takes nothing in the meantime
+    response.setTimeout(this.#patienceMs, () => response.destroy());
+    const onWritten = (tookMs: number) => {
+      this.#spent(tookMs);
+      watcher.state = 'unread';
+      if (!response.writableNeedDrain) this.#relieved(watcher);
+    };
+    writer.write({ response, pieces: statusPieces(document, form), onWritten, onFailed });
   }
 
   #relieved(watcher: Watcher): void {
-    clearTimeout(watcher.patience);
-    watcher.patience = undefined;
+    watcher.response.setTimeout(0);
+    watcher.state = 'ready';
     if (watcher.isBehind) this.#changed();
   }
 }

@@ -22,6 +22,7 @@ export function mergeDocuments(
     claims: merge(files.claims, api.claims),
     faults: joined(files.faults, api.faults),
     ...optional('formerPools', api.formerPools),
+    ...optional('conflicting', api.conflicting),
   };
 }
 

@@ -35,10 +35,12 @@ export interface ReportFacts {
   readonly refusedCount: number;
   /** of exclusive claims on the move, as all routers have been told; those that are waited for longest first */
   readonly levels: readonly IpNodeLevel[];
+  /** addresses whose level the controller may wait for, whether or not it is among `levels` */
+  readonly awaited: readonly string[];
   readonly observedClaims?: string;
   /** claims that were released and are still there, each release under a name of its own */
   readonly released: readonly string[];
-  /** grows with every change of an exclusive claim that this node has a part in */
+  /** grows with every change of an exclusive claim of this node that the controller may wait for the answer to */
   readonly moves: number;
   /** all that was decided is out: `observedClaims` answers for what is known now */
   readonly isCurrent: boolean;
@@ -130,6 +132,7 @@ function session(one: SessionStatus, mostText: number): IpNodeSession {
     ...(lastError === '' ? {} : { lastError }),
     ...(isUp(one) ? optional('holdSeconds', one.holdSeconds) : {}),
     ...(isUp(one) ? optional('restartSeconds', one.restartSeconds) : {}),
+    ...(isUp(one) ? {} : optional('keptSeconds', one.keptSeconds)),
     ...cannotCarry(one, mostText),
   };
 }

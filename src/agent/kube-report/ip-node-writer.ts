@@ -39,6 +39,11 @@ const GATHER_SHARE = 20;
 const FACT_BUCKET = { most: 10, refillMs: 5000 };
 /** while exclusive claims move, the controller waits for every answer; with 300 of them in one, 1,500 claims need some twenty */
 const MOVE_BUCKET = { most: 40, refillMs: 250 };
+/**
+ * An anycast address that is given back is answered by every node: a few at once, then one write for all that were released in 20 s, so that whoever makes and
+ * deletes Services in a loop does not have a thousand nodes write all the time
+ */
+const RELEASE_BUCKET = { most: 3, refillMs: 20_000 };
 const RETRY = { firstMs: 500, longestMs: 30_000 };
 /** while another instance has it, or its Node is missing */
 const ASKING_LOOK_MS = 5000;
@@ -49,6 +54,7 @@ export class IpNodeWriter {
   readonly #timers: NamedTimers;
   readonly #factBucket: TokenBucket;
   readonly #moveBucket: TokenBucket;
+  readonly #releaseBucket: TokenBucket;
   #written: Written | undefined;
   /** the difference that waits: when it was seen first, and where in its span of time it is written */
   #waiting: { urgency: Urgency; sinceMs: number; draw: number } | undefined;
@@ -68,6 +74,8 @@ export class IpNodeWriter {
     this.#timers = new NamedTimers(clock);
     this.#factBucket = new TokenBucket(FACT_BUCKET.most, FACT_BUCKET.refillMs, clock.now());
     this.#moveBucket = new TokenBucket(MOVE_BUCKET.most, MOVE_BUCKET.refillMs, clock.now());
+    const { most, refillMs } = RELEASE_BUCKET;
+    this.#releaseBucket = new TokenBucket(most, refillMs, clock.now());
   }
 
   start(): void {
@@ -139,17 +147,33 @@ export class IpNodeWriter {
     const tookMs = clock.now() - startedMs;
     this.#gatherMs = Math.min(Math.max(GATHER_MS, GATHER_SHARE * tookMs), LONGEST_GATHER_MS);
     const urgency = now === undefined ? 'none' : urgencyOf(this.#written, now);
-    if (urgency === 'none') {
+    if (now === undefined || urgency === 'none') {
       this.#failures = 0;
       this.#waiting = undefined;
       this.#timers.cancel('write');
       return;
     }
-    const { sinceMs, draw } = this.#waitingFor(urgency);
+    const waiting = this.#waitingFor(urgency);
+    // what else is to be told does not wait for the turn of releases
+    const beside = this.#besideReleases(now);
+    const delays = [urgency, beside].flatMap((each) =>
+      each === 'none' ? [] : this.#delayMs(each, waiting),
+    );
+    this.#timers.start('write', Math.min(...delays), () => this.#do(() => this.#write()));
+  }
+
+  #delayMs(
+    urgency: Exclude<Urgency, 'none'>,
+    { sinceMs, draw }: { readonly sinceMs: number; readonly draw: number },
+  ): number {
+    const nowMs = this.#options.clock.now();
     const dueMs = Math.max(sinceMs + waitMs(urgency, draw), this.#notBeforeMs);
-    const tokenMs = this.#bucketOf(urgency).waitMs(clock.now());
-    const delayMs = Math.max(dueMs - clock.now(), tokenMs);
-    this.#timers.start('write', delayMs, () => this.#do(() => this.#write()));
+    return Math.max(dueMs - nowMs, this.#bucketOf(urgency).waitMs(nowMs));
+  }
+
+  /** how urgent all that is not the answer to a release is */
+  #besideReleases(now: Written): Urgency {
+    return urgencyOf(this.#written, { ...now, released: this.#written?.released ?? [] });
   }
 
   /** what is more urgent than what waits has not waited yet: numbers do wait, on all nodes, nearly always */
@@ -164,7 +188,8 @@ export class IpNodeWriter {
   }
 
   #bucketOf(urgency: Urgency): TokenBucket {
-    return urgency === 'move' || urgency === 'release' ? this.#moveBucket : this.#factBucket;
+    if (urgency === 'release') return this.#releaseBucket;
+    return urgency === 'move' ? this.#moveBucket : this.#factBucket;
   }
 
   async #write(): Promise<void> {
@@ -172,7 +197,9 @@ export class IpNodeWriter {
     if (now === undefined || !this.#isReady) return;
     const urgency = urgencyOf(this.#written, now);
     if (urgency === 'none') return;
-    this.#bucketOf(urgency).take(this.#options.clock.now());
+    const nowMs = this.#options.clock.now();
+    const isEarly = urgency === 'release' && this.#releaseBucket.waitMs(nowMs) > 0;
+    this.#bucketOf(isEarly ? this.#besideReleases(now) : urgency).take(nowMs);
     await this.#options.object.write(now.status);
     this.#written = now;
     this.#failures = 0;
@@ -190,7 +217,7 @@ export class IpNodeWriter {
     const status = ipNodeStatus(found, before, nowText);
     // what is still on its way answers nothing yet; the agent tells when it is out
     const { released, moves } = found.isCurrent ? found : (this.#written ?? NOTHING_ANSWERED);
-    return { status, released, moves };
+    return { status, released, moves, awaited: found.awaited };
   }
 
   /** one after the other; what fails is done anew from the beginning, which is a look */

@@ -32,6 +32,8 @@ export interface KubeReportOptions {
   readonly leaseSeconds?: number;
   /** when the watch of the exclusive claims here had its last word; undefined: there are none */
   readonly claimsHeardMs?: () => number | undefined;
+  /** the controller waits for the answer to these claims; true: what was observed does not answer for them yet */
+  readonly awaitClaims?: (names: readonly string[]) => boolean;
 }
 
 /** For metrics and probes. */
@@ -123,9 +125,15 @@ class Report implements KubeReport {
     const isOver = how === 'away';
     await Promise.all([
       this.#writer.stop(isOver ? 'leave' : 'keep'),
-      // the routes are withdrawn by now: who gets the claims next is alone with them
-      this.#lease.stop(isOver ? 'release' : { restartingSeconds: this.#restartSeconds() }),
+      this.#lease.stop(this.#lastWord(how)),
     ]);
+  }
+
+  /** The routes are withdrawn by now, and who gets the claims next is alone with them: unless a router could not be told. */
+  #lastWord(how: 'away' | 'restart'): 'release' | { readonly restartingSeconds: number } {
+    if (how === 'restart') return { restartingSeconds: this.#restartSeconds() };
+    const { keptMs = 0 } = this.#options.agent.announced;
+    return keptMs === 0 ? 'release' : { restartingSeconds: Math.ceil(keptMs / 1000) };
   }
 
   /** the longest that a router waits for the next process */
@@ -172,7 +180,9 @@ class Report implements KubeReport {
     const known = reportFacts(agent, this.#levels, clock.now());
     if (known === undefined) return undefined;
     const lasts = this.#lease.isRunning ? { leaseSeconds: this.#leaseSeconds } : {};
-    const facts = { ...known, ignoresExcludeLabel, ...lasts };
+    const isBehind = this.#options.awaitClaims?.(known.refusedStraight) ?? false;
+    const isCurrent = known.isCurrent && !isBehind;
+    const facts = { ...known, ignoresExcludeLabel, ...lasts, isCurrent };
     if (this.#end === undefined) return facts;
     const sentence = 'the agent has stopped; nothing is announced';
     return { ...facts, joined: { isOpen: false, sentence, since: this.#end.at }, levels: [] };

@@ -3,11 +3,12 @@
  * for a planned restart. Small files in the state folder; one that cannot be had is told, and is no reason not to run.
  */
 
-import { readFileSync, rmSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorCode } from '../../error-code.ts';
 import { makeFolderLater } from '../../linux/make-folder.ts';
+import { readRegularFile, readRegularFileLater } from '../../linux/read-regular-file.ts';
 import type { Log } from '../../log/log.ts';
 
 export interface MachineMemoryOptions {
@@ -21,7 +22,10 @@ export interface MachineMemoryOptions {
 
 /** a router keeps routes for 4095 s at most, and nobody sets that */
 const LONGEST_RESTART_MS = 300_000;
+/** they are a line each */
+const MAX_BYTES = 4096;
 const ID = /^[0-9a-z-]{8,64}$/;
+const ANNOUNCED = /^yes (\d{1,10})\s*$/;
 
 export class MachineMemory {
   readonly #options: MachineMemoryOptions;
@@ -57,20 +61,21 @@ export class MachineMemory {
     return boot === bootId && ageMs >= 0 && ageMs < LONGEST_RESTART_MS;
   }
 
-  /** Simple mode: whether an agent of this machine announced when it read the controller's Lease last. */
-  hasAnnounced(): boolean {
-    return this.#read('announcer')?.trim() === 'yes';
+  /** Simple mode: as which holder of the controller's Lease an agent of this machine announced when it read that last; undefined: as none. */
+  announcedTurn(): number | undefined {
+    const turn = ANNOUNCED.exec(this.#read('announcer') ?? '')?.[1];
+    return turn === undefined ? undefined : Number(turn);
   }
 
   /** One write at a time, in their order. */
-  rememberAnnounced(hasAnnounced: boolean): void {
-    const text = hasAnnounced ? 'yes\n' : 'no\n';
+  rememberAnnounced(turn: number | undefined): void {
+    const text = turn === undefined ? 'no\n' : `yes ${turn}\n`;
     this.#announcer = this.#announcer.then(() => this.#write('announcer', text));
   }
 
   #read(name: string): string | undefined {
     try {
-      return readFileSync(join(this.#options.folder, name), 'utf8');
+      return readRegularFile(join(this.#options.folder, name), MAX_BYTES);
     } catch (error) {
       if (errorCode(error) !== 'ENOENT') this.#tell(name, error);
       return undefined;
@@ -79,7 +84,7 @@ export class MachineMemory {
 
   async #readLater(name: string): Promise<string | undefined> {
     try {
-      return await readFile(join(this.#options.folder, name), 'utf8');
+      return await readRegularFileLater(join(this.#options.folder, name), MAX_BYTES);
     } catch (error) {
       if (errorCode(error) !== 'ENOENT') this.#tell(name, error);
       return undefined;
@@ -90,7 +95,11 @@ export class MachineMemory {
     const { folder } = this.#options;
     try {
       await makeFolderLater(folder);
-      await writeFile(join(folder, name), text, { mode: 0o600, flush: true });
+      const file = join(folder, name);
+      // beside it first: whoever opens a pipe in its place to write waits for a reader
+      await rm(`${file}.new`, { force: true });
+      await writeFile(`${file}.new`, text, { mode: 0o600, flush: true, flag: 'wx' });
+      await rename(`${file}.new`, file);
     } catch (error) {
       this.#tell(name, error);
     }

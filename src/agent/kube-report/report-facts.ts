@@ -3,9 +3,8 @@
 import type { ClusterNode } from '../../model/cluster-node.ts';
 import type { Documents } from '../../model/documents.ts';
 import type { IpClaim } from '../../model/ip-claim.ts';
-import type { IpNodeRefusal } from '../../model/ip-node.ts';
 import { selects } from '../../model/labels.ts';
-import { ANYCAST_LABEL, levelOf, type PreferenceLevel } from '../../model/names.ts';
+import { ANYCAST_LABEL, isNodeLabel, levelOf, type PreferenceLevel } from '../../model/names.ts';
 import type { Announced } from '../announced.ts';
 import type { Carriers } from '../carriers.ts';
 import type { DesiredState } from '../desired.ts';
@@ -28,11 +27,16 @@ export interface ReportedAgent {
   guard(check: () => void): void;
 }
 
+export interface StraightRefusals {
+  /** names of claims that were placed here straight and are refused: the controller waits for that answer, to ask another node */
+  readonly refusedStraight: readonly string[];
+}
+
 export function reportFacts(
   agent: ReportedAgent,
   levels: UnsettledLevels,
   nowMs: number,
-): ReportFacts | undefined {
+): (ReportFacts & StraightRefusals) | undefined {
   if (agent.documents === undefined) return undefined;
   const { joined, draining, stale, sessions } = agent.status({ claims: false });
   const { announced } = agent;
@@ -41,8 +45,13 @@ export function reportFacts(
     // what is still out is not refused yet: the controller would take the two for a node that only one of its routers refuses
     ({ name, peer }) => peer !== undefined || !announced.levels.has(name),
   );
-  const refused = exceptions(decided, draining !== undefined);
-  const unsettled = levels.take(placed, announced.levels, nowMs);
+  const exceptional = exceptions(decided, draining !== undefined);
+  const refused = exceptional.map(({ address, gate, message }) => ({ address, gate, message }));
+  const refusedNames = new Set(exceptional.map(({ name }) => name));
+  const { unsettled, awaited, refusedStraight } = levels.take(
+    { claims: placed, announced: announced.levels, refused: refusedNames },
+    nowMs,
+  );
   return {
     joined: { isOpen: joined.state === 'open', sentence: joined.sentence, since: joined.since },
     ...(draining === undefined ? {} : { draining }),
@@ -52,6 +61,8 @@ export function reportFacts(
     refused,
     refusedCount: refused.length,
     levels: unsettled,
+    awaited,
+    refusedStraight,
     ...(announced.observedClaims === undefined
       ? {}
       : { observedClaims: String(announced.observedClaims) }),
@@ -65,7 +76,7 @@ export function reportFacts(
 interface ClaimSummary {
   /** claims that were released and are still there, each release under a name of its own */
   readonly released: readonly string[];
-  /** all but the anycast ones */
+  /** all but the anycast ones; one that is on its way to a holder, or from it, is among them */
   readonly placed: readonly IpClaim[];
   /** one asks for exclusive placement itself */
   readonly hasOwnPlacement: boolean;
@@ -82,12 +93,17 @@ function claimSummary(documents: Documents): ClaimSummary {
   for (const { object, source } of documents.claims) {
     if (source !== 'api') continue;
     if (isReleased(object)) released.push(`${object.name}#${numberOf(object)}`);
-    if (!(ANYCAST_LABEL in object.labels)) placed.push(object);
+    if (isPlaced(object)) placed.push(object);
     hasOwnPlacement ||= object.placement?.mode === 'exclusive';
   }
   const made = { released, placed, hasOwnPlacement };
   summaries.set(documents, made);
   return made;
+}
+
+/** While all may still announce it the controller waits for the word of who shall hold it. */
+function isPlaced({ labels }: IpClaim): boolean {
+  return !(ANYCAST_LABEL in labels) || Object.keys(labels).some(isNodeLabel);
 }
 
 interface Refused {
@@ -129,15 +145,13 @@ function isReleased({ withdrawn, services }: IpClaim): boolean {
 function exceptions(
   refusals: readonly ClaimRefusal[],
   isDraining: boolean,
-): readonly IpNodeRefusal[] {
+): readonly ClaimRefusal[] {
   const worthKnowing = refusals.filter(({ gate, peer, isLimit }) => {
     if (gate === 'joined' || gate === 'assigned') return false;
     if (gate === 'not-draining' && isDraining) return false;
     return peer === undefined || isLimit === true;
   });
-  return worthKnowing
-    .toSorted((a, b) => rank(a) - rank(b))
-    .map(({ address, gate, message }) => ({ address, gate, message }));
+  return worthKnowing.toSorted((a, b) => rank(a) - rank(b));
 }
 
 function rank({ gate, isPlaced }: ClaimRefusal): number {

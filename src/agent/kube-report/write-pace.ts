@@ -9,7 +9,7 @@
 import type { IpNodeSession, IpNodeStatus } from '../../model/ip-node.ts';
 
 /**
- * `move`: the controller waits for a level; `release`: it waits to give an address away; `fact`: people want to know; `count`: only
+ * `move`: the controller may wait for a level; `release`: it waits to give an address away; `fact`: people want to know; `count`: only
  * numbers have moved
  */
 const URGENCIES = ['none', 'count', 'fact', 'release', 'move'] as const;
@@ -23,24 +23,39 @@ export interface Written {
   readonly status: IpNodeStatus;
   /** releases that are answered by its `observedClaims` */
   readonly released: readonly string[];
+  /** addresses whose level the controller may wait for */
+  readonly awaited: readonly string[];
   /** the change of its exclusive claims that is answered by its `observedClaims` */
   readonly moves: number;
 }
 
 export function urgencyOf(before: Written | undefined, now: Written): Urgency {
   if (before === undefined) return 'move';
-  if (!isEqual(before.status.levels ?? [], now.status.levels ?? [])) return 'move';
+  const levels = { before: levelsOf(before.status), now: levelsOf(now.status) };
+  const hasMoved = (address: string) => levels.before.get(address) !== levels.now.get(address);
+  if (now.awaited.some(hasMoved)) return 'move';
   if (before.moves !== now.moves) return 'move';
   // its exclusive claims are to be elsewhere before it goes
   if (before.status.draining === undefined && now.status.draining !== undefined) return 'move';
   const answered = new Set(before.released);
   if (now.released.some((release) => !answered.has(release))) return 'release';
+  // what is told no more has settled, and waits for a number to go with
+  if ([...levels.now.keys()].some(hasMoved)) return 'fact';
   if (!isEqual(facts(before.status), facts(now.status))) return 'fact';
   return isEqual(before.status, now.status) ? 'none' : 'count';
 }
 
-/** the status without its numbers */
-function facts({ routes: _routes, observedClaims: _observed, ...rest }: IpNodeStatus): object {
+function levelsOf({ levels = [] }: IpNodeStatus): ReadonlyMap<string, number> {
+  return new Map(levels.map(({ address, level }) => [address, level]));
+}
+
+/** the status without its numbers, and without the levels */
+function facts({
+  routes: _routes,
+  observedClaims: _observed,
+  levels: _levels,
+  ...rest
+}: IpNodeStatus): object {
   return { ...rest, sessions: (rest.sessions ?? []).map(withoutCounts) };
 }
 

@@ -1,19 +1,18 @@
 /**
  * Reads the documents of a directory, and again only what has changed: a file whose inode, size and times are the same is not
- * opened, a piece of a file whose text is the same is not parsed. All files are read in one go, so that a reading is of one moment; while
- * they are parsed the event loop has its turn, and a large piece has a thread of its own, since no mass of documents may keep a session waiting. Known ones cost nearly
+ * opened, a piece of a file whose text is the same is not parsed. All files are read in one go by the folder's thread (folder-thread.ts), so that a
+ * reading is of one moment; while they are parsed the event loop has its turn, and a large piece has a thread of its own, since no mass of documents may keep a session waiting. Known ones cost nearly
  * nothing: the largest case (10,000 documents in one file) is a few milliseconds after the first time.
- *
- * Symbolic links are followed, so the swap of a ConfigMap mount (`..data`) shows as files with other inodes.
  */
 
-import { type BigIntStats, readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { errorCode } from '../../error-code.ts';
+import { optional } from '../../model/optional.ts';
+import { digestOf, type FoundFile, type FoundFolder } from './folder-look.ts';
+import type { FolderThread } from './folder-thread.ts';
 import { type LocatedDocument, locatePiece, MAX_LINES } from './locate-piece.ts';
 import { PieceThread } from './piece-thread.ts';
-import { splitDocuments } from './split-documents.ts';
+import { MAX_DOCUMENTS, TOO_MANY } from './read-document.ts';
+import { cutDocuments } from './split-documents.ts';
 
 export type { LocatedDocument } from './locate-piece.ts';
 
@@ -26,21 +25,15 @@ export type FileReading =
   | { readonly ok: false; readonly name: string; readonly sentence: string };
 
 interface KnownFile {
-  readonly signature: string;
+  /** inode, size and times, or why there are none */
+  readonly mark: string;
   readonly reading: FileReading;
   readonly pieces: ReadonlyMap<string, ReadPiece>;
-}
-
-interface UnreadFile {
-  readonly signature: string;
-  readonly text: string;
 }
 
 /** the documents of a piece, with lines from the piece's own start */
 type ReadPiece = readonly LocatedDocument[];
 
-/** a hundred thousand documents */
-const MAX_FILE_BYTES = 16 * 1024 * 1024;
 /** what is larger takes too long for the main thread */
 const MAX_SMALL_LENGTH = 8 * 1024;
 /** so long the event loop may wait for us */
@@ -48,86 +41,65 @@ const TURN_MS = 10;
 const NO_PIECES: ReadonlyMap<string, ReadPiece> = new Map();
 
 export class DirectoryReader {
-  readonly #directory: string;
+  readonly #folder: FolderThread;
   #files: ReadonlyMap<string, KnownFile> = new Map();
+  #digest: string | undefined;
 
-  constructor(directory: string) {
-    this.#directory = directory;
+  constructor(folder: FolderThread) {
+    this.#folder = folder;
   }
 
-  /** True when a reading would find something else than the last one did. */
-  hasChanged(): boolean {
-    const names = this.#names();
-    if (!Array.isArray(names)) return true;
-    if (names.length !== this.#files.size) return true;
-    return names.some((name) => this.#files.get(name)?.signature !== signature(this.#stat(name)));
+  /** of the files of the last reading, kept ones too: a folder with another one has changed since */
+  get digest(): string {
+    this.#digest ??= digestOf(this.#marks);
+    return this.#digest;
   }
 
-  /** `changed` are the files to look at; without it all are. */
-  async read(changed?: ReadonlySet<string>): Promise<DirectoryReading> {
-    const names = this.#names();
-    if (!Array.isArray(names)) return { ok: false, sentence: names };
-    const found = names.map((name) => {
-      const known = this.#files.get(name);
-      const isKept = known !== undefined && changed !== undefined && !changed.has(name);
-      return { name, known, look: isKept ? known : this.#look(name, known) };
-    });
+  /** `changed` are the known files to look at; without it all are. */
+  find(changed?: ReadonlySet<string>): Promise<FoundFolder> {
+    const known = new Map(this.#marks);
+    return this.#folder.read({ known, ...optional('changed', changed) });
+  }
+
+  get #marks(): readonly (readonly [string, string])[] {
+    return [...this.#files].map(([name, { mark }]) => [name, mark] as const);
+  }
+
+  /** What `find` has found since the last one; one at a time. */
+  async read(folder: FoundFolder): Promise<DirectoryReading> {
+    if (!folder.ok) return folder;
     const files = new Map<string, KnownFile>();
     const thread = new PieceThread();
-    for (const { name, known, look } of found) {
-      const { signature: mark } = look;
-      const pieces = known?.pieces ?? NO_PIECES;
-      const file =
-        'text' in look
-          ? { signature: mark, ...(await readFile(name, look.text, pieces, thread)) }
-          : look;
-      files.set(name, file);
+    for (const found of folder.files) {
+      const known = this.#files.get(found.name);
+      const file = found.kind === 'same' ? known : await readFound(found, known, thread);
+      if (file !== undefined) files.set(found.name, file);
     }
     thread.end();
     this.#files = files;
+    this.#digest = undefined;
     return { ok: true, files: [...files.values()].map(({ reading }) => reading) };
   }
+}
 
-  /** Names of documents, sorted; or why they cannot be listed. */
-  #names(): string[] | string {
-    try {
-      return readdirSync(this.#directory).filter(isDocumentName).sort();
-    } catch (error) {
-      return `the directory cannot be read (${reasonOf(error)}); create it or correct the path`;
-    }
-  }
+async function readFound(
+  found: Exclude<FoundFile, { readonly kind: 'same' }>,
+  known: KnownFile | undefined,
+  thread: PieceThread,
+): Promise<KnownFile> {
+  const { name, mark } = found;
+  const pieces = known?.pieces ?? NO_PIECES;
+  const text = found.kind === 'unread' ? found : textOf(found.bytes);
+  if (typeof text === 'string') return { mark, ...(await readFile(name, text, pieces, thread)) };
+  return { mark, reading: { ok: false, name, sentence: text.sentence }, pieces };
+}
 
-  #stat(name: string): BigIntStats | string {
-    try {
-      return statSync(join(this.#directory, name), { bigint: true });
-    } catch (error) {
-      return `the file cannot be read (${reasonOf(error)})`;
-    }
-  }
-
-  /** What there is to parse, or what is known without. */
-  #look(name: string, known: KnownFile | undefined): KnownFile | UnreadFile {
-    const stat = this.#stat(name);
-    const mark = signature(stat);
-    if (known?.signature === mark) return known;
-    const text = typeof stat === 'string' ? { sentence: stat } : this.#text(name, stat);
-    if (typeof text === 'string') return { signature: mark, text };
-    const reading = { ok: false, name, sentence: text.sentence } as const;
-    return { signature: mark, reading, pieces: known?.pieces ?? NO_PIECES };
-  }
-
-  #text(name: string, stat: BigIntStats): string | { readonly sentence: string } {
-    if (!stat.isFile()) return { sentence: 'this is not a file; move it elsewhere' };
-    if (stat.size > MAX_FILE_BYTES) return { sentence: 'the file is larger than 16 MB; split it' };
-    // what an editor leaves for a moment while it saves must not remove anything
-    if (stat.size === 0n) return { sentence: 'the file is empty; delete it if that is meant' };
-    try {
-      const bytes = readFileSync(join(this.#directory, name));
-      return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    } catch (error) {
-      if (error instanceof TypeError) return { sentence: 'the file is not UTF-8 text' };
-      return { sentence: `the file cannot be read (${reasonOf(error)})` };
-    }
+function textOf(bytes: Uint8Array): string | { readonly sentence: string } {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    if (error instanceof TypeError) return { sentence: 'the file is not UTF-8 text' };
+    throw error;
   }
 }
 
@@ -136,12 +108,12 @@ async function readFile(
   text: string,
   known: ReadonlyMap<string, ReadPiece>,
   thread: PieceThread,
-): Promise<Omit<KnownFile, 'signature'>> {
+): Promise<Omit<KnownFile, 'mark'>> {
   const pieces = new Map<string, ReadPiece>();
   const documents: LocatedDocument[] = [];
   let turnMs = performance.now();
   let lines = MAX_LINES;
-  for (const piece of splitDocuments(text)) {
+  for (const piece of cutDocuments(text)) {
     if (performance.now() - turnMs > TURN_MS) {
       await setImmediate();
       turnMs = performance.now();
@@ -151,27 +123,13 @@ async function readFile(
     if (before === undefined) lines -= read.filter(({ result }) => !result.ok).length;
     pieces.set(piece.text, read);
     for (const { result, line } of read) documents.push({ result, line: line + piece.line });
+    if (documents.length > MAX_DOCUMENTS) {
+      return { reading: { ok: false, name, sentence: TOO_MANY }, pieces: known };
+    }
   }
   return { reading: { ok: true, name, documents }, pieces };
 }
 
 function readOnce(text: string, lines: number, thread: PieceThread): Promise<ReadPiece> {
   return text.length > MAX_SMALL_LENGTH ? thread.read(text, lines) : locatePiece(text, lines);
-}
-
-/** Hidden files, editors' leftovers and everything else is not ours. */
-export function isDocumentName(name: string): boolean {
-  return !name.startsWith('.') && /\.(ya?ml|json)$/.test(name);
-}
-
-function signature(stat: BigIntStats | string): string {
-  if (typeof stat === 'string') return stat;
-  return [stat.dev, stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(' ');
-}
-
-/** ENOENT and its like; anything without such a code is our mistake */
-function reasonOf(error: unknown): string {
-  const code = errorCode(error);
-  if (code === undefined) throw error;
-  return code;
 }

@@ -4,19 +4,25 @@
  * The kernel's notices (fs.watch) say when to look; a slow sweep catches what they miss: links to files elsewhere, network file
  * systems, a directory that was not there yet or has been replaced. A change counts when it has been quiet for a moment, so a
  * file that is still being written is not read half.
+ *
+ * A thread looks, reads and watches (folder-thread.ts): a file system that is slow or does not answer keeps that thread and not the sessions. All
+ * documents stay as they are meanwhile, and after a while a fault says so.
  */
 
-import { type FSWatcher, statSync, watch } from 'node:fs';
 import { basename } from 'node:path';
 import type { Clock, Timer } from 'bgp-ts';
 import type { Documents } from '../../model/documents.ts';
-import { DirectoryReader, isDocumentName } from './directory-reader.ts';
+import { labelled } from '../../turns/work-labels.ts';
+import { DirectoryReader, type DirectoryReading } from './directory-reader.ts';
+import { isDocumentName } from './folder-look.ts';
+import { FolderThread, type Look } from './folder-thread.ts';
 import {
   documentsOf,
   isSameResult,
   type Ledger,
   type LedgerResult,
   updateLedger,
+  withKnownFaults,
 } from './ledger.ts';
 
 export interface FilesSourceOptions {
@@ -34,17 +40,23 @@ const LONGEST_WAIT_MS = 1000;
 const SWEEP_MS = 2000;
 /** while the directory is not there */
 const ABSENT_SWEEP_MS = 250;
-/** sweeps take at most this share of the time, however many files there are */
-const SWEEP_SHARE = 0.01;
+/** a look at one of thousands of files is some hundredths of a millisecond: sweeps take a few hundredths of the time, however many there are */
+const SWEEP_PER_FILE_MS = 0.5;
+/** a file system that has not answered for so long is a fault */
+const LATE_MS = 5000;
+const LATE =
+  'its file system does not answer, so that the documents stay as they are; see the mount';
 const NOTHING: Ledger = new Map();
 
 export class FilesSource {
   readonly #options: FilesSourceOptions;
   readonly #reader: DirectoryReader;
   #last: LedgerResult | undefined;
-  #watcher: FSWatcher | undefined;
-  /** device and inode of the directory that is watched */
-  #watched: string | undefined;
+  readonly #folder: FolderThread;
+  /** the directory was there at the last look */
+  #isThere = false;
+  /** the last reading was none: there may be something to read although nothing has changed */
+  #isUnread = false;
   #quietTimer: Timer | undefined;
   #sweepTimer: Timer | undefined;
   #firstNoticeMs: number | undefined;
@@ -53,23 +65,32 @@ export class FilesSource {
   /** readings follow each other, never side by side */
   #reading: Promise<void> = Promise.resolve();
   #isStopped = false;
+  /** the fault of a file system that does not answer is what was told last */
+  #isLate = false;
+  readonly #told = Promise.withResolvers<void>();
 
   constructor(options: FilesSourceOptions) {
     this.#options = options;
-    this.#reader = new DirectoryReader(options.directory);
+    this.#folder = new FolderThread(options.directory, (name) => this.#notice(name));
+    this.#reader = new DirectoryReader(this.#folder);
   }
 
-  /** Resolves when the first reading has been told. */
+  /** Resolves when the first reading has been told, or that there is none for now. */
   async start(): Promise<void> {
-    this.#watch();
+    await Promise.race([this.#begin(), this.#told.promise]);
+  }
+
+  async #begin(): Promise<void> {
+    await this.#look();
+    if (this.#isStopped) return;
     this.#changed = undefined;
     await this.#read();
-    this.#scheduleSweep(0);
+    if (!this.#isStopped) this.#scheduleSweep(0);
   }
 
   stop(): void {
     this.#isStopped = true;
-    this.#watcher?.close();
+    this.#folder.end();
     this.#quietTimer?.cancel();
     this.#sweepTimer?.cancel();
   }
@@ -90,17 +111,43 @@ export class FilesSource {
 
   async #readOnce(): Promise<void> {
     if (this.#isStopped) return;
-    const { directory, clock, onChange, firstSeen = new Map() } = this.#options;
     const changed = this.#changed;
+    // what is heard of while this is read is for the next one
     this.#changed = new Set();
-    const reading = await this.#reader.read(changed);
+    const found = await this.#patiently(this.#reader.find(changed));
+    this.#isUnread = !found.ok;
+    if (!this.#isStopped) this.#learn(await this.#reader.read(found));
+  }
+
+  #learn(reading: DirectoryReading): void {
     if (this.#isStopped) return;
+    const { directory, clock, onChange, firstSeen = new Map() } = this.#options;
     const wallTimeMs = clock.wallTimeMs();
     const before = this.#last?.ledger ?? NOTHING;
-    const result = updateLedger({ before, reading, directory, wallTimeMs, firstSeen });
-    const isNews = this.#last === undefined || !isSameResult(this.#last, result);
-    this.#last = result;
-    if (isNews) onChange(documentsOf(result));
+    labelled('documents', () => {
+      const read = updateLedger({ before, reading, directory, wallTimeMs, firstSeen });
+      const result = withKnownFaults(read, this.#last);
+      const isNews = this.#last === undefined || !isSameResult(this.#last, result);
+      this.#last = result;
+      if (isNews) onChange(documentsOf(result));
+    });
+    this.#told.resolve();
+  }
+
+  /** Resolves when the file system answers; that it is late is told meanwhile. */
+  async #patiently<T>(answer: Promise<T>): Promise<T> {
+    const late = setTimeout(() => {
+      this.#isLate = true;
+      this.#learn({ ok: false, sentence: LATE });
+    }, LATE_MS);
+    const given = await answer;
+    clearTimeout(late);
+    if (!this.#isLate) return given;
+    this.#isLate = false;
+    // what was told is not so any more
+    this.#changed = undefined;
+    if (!this.#isStopped) this.#schedule();
+    return given;
   }
 
   #notice(name: string | null): void {
@@ -129,57 +176,35 @@ export class FilesSource {
     this.#read().catch(rethrow);
   }
 
-  /** Watches the directory that the path leads to now; true if that is another one than before. */
-  #watch(): boolean {
-    const { directory } = this.#options;
-    const id = identity(directory);
-    if (id === this.#watched) return false;
-    this.#watcher?.close();
-    this.#watcher = undefined;
-    this.#watched = id;
-    if (id === undefined) return true;
-    try {
-      this.#watcher = watch(directory, (_event, name) => this.#notice(name));
-      // the sweep goes on without it
-      this.#watcher.on('error', () => this.#watcher?.close());
-    } catch (error) {
-      // no more inotify watches, or the directory went away just now: the sweep finds what changes
-      if (!(error instanceof Error && 'code' in error)) throw error;
-    }
-    return true;
-  }
-
-  #scheduleSweep(lastTookMs: number): void {
-    const usual = this.#watched === undefined ? ABSENT_SWEEP_MS : SWEEP_MS;
-    this.#sweepIn(Math.max(usual, lastTookMs / SWEEP_SHARE));
+  #scheduleSweep(files: number): void {
+    const usual = this.#isThere ? SWEEP_MS : ABSENT_SWEEP_MS;
+    this.#sweepIn(Math.max(usual, files * SWEEP_PER_FILE_MS));
   }
 
   #sweepIn(waitMs: number): void {
     this.#sweepTimer?.cancel();
-    this.#sweepTimer = this.#options.clock.startTimer(waitMs, () => this.#sweep());
+    this.#sweepTimer = this.#options.clock.startTimer(waitMs, () => {
+      this.#sweep().catch(rethrow);
+    });
   }
 
-  #sweep(): void {
+  async #sweep(): Promise<void> {
+    const look = await this.#look();
     if (this.#isStopped) return;
-    const startMs = this.#options.clock.now();
-    const isOther = this.#watch();
-    const isGone = this.#watched === undefined;
-    if (isOther || (!isGone && this.#reader.hasChanged())) {
+    const isOther = look?.isOther === true;
+    const isNew = this.#isUnread || look?.digest !== this.#reader.digest;
+    if (isOther || (this.#isThere && isNew)) {
       this.#changed = undefined;
       this.#schedule();
     }
-    this.#scheduleSweep(this.#options.clock.now() - startMs);
+    this.#scheduleSweep(look?.files ?? 0);
   }
-}
 
-function identity(directory: string): string | undefined {
-  try {
-    const stat = statSync(directory, { bigint: true });
-    return stat.isDirectory() ? `${stat.dev} ${stat.ino}` : undefined;
-  } catch (error) {
-    // not there, or not for us: the reading says which
-    if (error instanceof Error && 'code' in error) return undefined;
-    throw error;
+  /** undefined: nobody knows */
+  async #look(): Promise<Look | undefined> {
+    const look = await this.#patiently(this.#folder.look());
+    this.#isThere = look?.isThere ?? this.#isThere;
+    return look;
   }
 }
 

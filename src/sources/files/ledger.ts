@@ -8,6 +8,7 @@
  * - A document that is gone from a file that can be read is gone.
  */
 
+import type { BgpPeer } from '../../model/bgp-peer.ts';
 import {
   type Candidate,
   type Conflict,
@@ -15,6 +16,8 @@ import {
   checkPools,
 } from '../../model/check-documents.ts';
 import type { DocumentFault, Documents, Sourced } from '../../model/documents.ts';
+import type { IpClaim } from '../../model/ip-claim.ts';
+import type { IpPool } from '../../model/ip-pool.ts';
 import type { DirectoryReading, LocatedDocument } from './directory-reader.ts';
 import type { BadDocument, GoodDocument, HeraldObject } from './read-document.ts';
 
@@ -195,9 +198,33 @@ class Merge {
 export function isSameResult(a: LedgerResult, b: LedgerResult): boolean {
   return (
     a.ledger.size === b.ledger.size &&
-    JSON.stringify(a.faults) === JSON.stringify(b.faults) &&
+    (a.faults === b.faults || areSameFaults(a.faults, b.faults)) &&
     [...a.ledger].every(([subject, entry]) => b.ledger.get(subject) === entry)
   );
+}
+
+/** megabytes of bad documents are tens of thousands of faults: field by field, not as text */
+function areSameFaults(a: readonly DocumentFault[], b: readonly DocumentFault[]): boolean {
+  return a.length === b.length && a.every((fault, index) => isSameFault(fault, b[index]));
+}
+
+function isSameFault(a: DocumentFault, b: DocumentFault | undefined): boolean {
+  return (
+    a.file === b?.file &&
+    a.line === b.line &&
+    a.subject === b.subject &&
+    a.sentence === b.sentence &&
+    a.keepsLastGood === b.keepsLastGood
+  );
+}
+
+/** The faults as the same list where nobody could tell them apart: who has told them need not look again. */
+export function withKnownFaults(
+  result: LedgerResult,
+  before: LedgerResult | undefined,
+): LedgerResult {
+  if (before === undefined || !areSameFaults(before.faults, result.faults)) return result;
+  return { ...result, faults: before.faults };
 }
 
 export function documentsOf({ ledger, faults, isUnread }: LedgerResult): Documents {
@@ -206,13 +233,27 @@ export function documentsOf({ ledger, faults, isUnread }: LedgerResult): Documen
   const claims: Documents['claims'][number][] = [];
   for (const entry of ledger.values()) {
     const { content } = entry;
-    if (content.kind === 'IPClaim') claims.push(sourced(content.object, entry));
-    else if (content.kind === 'IPPool') pools.push(sourced(content.object, entry));
-    else peers.push(sourced(content.object, entry));
+    if (content.kind === 'IPClaim') claims.push(sourced(sourcedClaims, content.object, entry));
+    else if (content.kind === 'IPPool') pools.push(sourced(sourcedPools, content.object, entry));
+    else peers.push(sourced(sourcedPeers, content.object, entry));
   }
   return { peers, pools, claims, faults, ...(isUnread === true ? { isUnread } : {}) };
 }
 
-function sourced<T>(object: T, { file, line, createdMs }: LedgerEntry): Sourced<T> {
-  return { object, origin: `${file}:${line}`, createdMs };
+/** An entry that has not changed is the same object after each reading: what was decided on it counts again. */
+const sourcedPeers = new WeakMap<LedgerEntry, Sourced<BgpPeer>>();
+const sourcedPools = new WeakMap<LedgerEntry, Sourced<IpPool>>();
+const sourcedClaims = new WeakMap<LedgerEntry, Sourced<IpClaim>>();
+
+function sourced<T>(
+  known: WeakMap<LedgerEntry, Sourced<T>>,
+  object: T,
+  entry: LedgerEntry,
+): Sourced<T> {
+  const before = known.get(entry);
+  if (before !== undefined) return before;
+  const { file, line, createdMs } = entry;
+  const made = { object, origin: `${file}:${line}`, createdMs };
+  known.set(entry, made);
+  return made;
 }

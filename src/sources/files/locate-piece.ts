@@ -1,7 +1,7 @@
 /** One piece of a file → its documents, each with its line. Used by the main thread for small pieces, by a thread of its own for large ones. */
 
 import { type DocumentResult, readPiece } from './read-document.ts';
-import { contentLine } from './split-documents.ts';
+import { contentLine, isEmpty } from './split-documents.ts';
 
 export interface LocatedDocument {
   readonly result: DocumentResult;
@@ -22,6 +22,7 @@ export async function locatePiece(text: string, lines: number): Promise<LocatedD
     const sentence = 'a document is larger than 4 MB; split it';
     return [{ result: { ok: false, sentence, path: [] }, line: 0 }];
   }
+  if (isEmpty(text)) return [];
   const start = contentLine(text);
   const documents = readPiece(text).map((result) => {
     return { result, line: result.ok ? start : (result.line ?? start) };

@@ -49,6 +49,9 @@ const API_VERSION = 'herald.dev/v1alpha1';
 const SCHEMA = CORE_SCHEMA.withTags(mergeTag);
 /** a List of ten thousand claims has fewer */
 const MAX_NODES = 200_000;
+/** of one file */
+export const MAX_DOCUMENTS = 100_000;
+export const TOO_MANY = 'a file has at most 100,000 documents; split it';
 
 export function readPiece(text: string): readonly DocumentResult[] {
   let document: unknown;
@@ -87,6 +90,7 @@ function isTooLarge(document: unknown): boolean {
 function readList(list: Json): readonly DocumentResult[] {
   const items = list['items'];
   if (!Array.isArray(items)) return [bad(['items'], 'a List needs items, a list of documents')];
+  if (items.length > MAX_DOCUMENTS) return [bad(['items'], TOO_MANY)];
   return items.map((item, index) => {
     if (isRecord(item)) return readDocument(item, ['items', index]);
     return bad(['items', index], `items[${index}] must be a document, not ${shown(item)}`);

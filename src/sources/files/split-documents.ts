@@ -10,42 +10,60 @@ export interface Piece {
   readonly line: number;
 }
 
+/** All pieces with something in them. */
 export function splitDocuments(text: string): Piece[] {
-  const pieces: Piece[] = [];
+  return [...cutDocuments(text)].filter((piece) => !isEmpty(piece.text));
+}
+
+/** One at a time, so that whoever takes them can pause in between; some may be empty. */
+export function* cutDocuments(text: string): Generator<Piece> {
   let start = 0;
   let line = 1;
   for (const { index } of text.matchAll(/^---(?=\s|$)/gm)) {
     const piece = text.slice(start, index);
     // directives (%YAML 1.2) belong to the document behind their marker
     if (index === start || isDirectives(piece)) continue;
-    pieces.push({ text: piece, line });
+    yield { text: piece, line };
     line += countLines(piece);
     start = index;
   }
-  pieces.push({ text: text.slice(start), line });
-  return pieces.filter((piece) => !isEmpty(piece.text));
+  yield { text: text.slice(start), line };
 }
 
 /** The line within the piece, from 0, at which its content begins. */
 export function contentLine(piece: string): number {
-  const lead = LEAD.exec(piece)?.[0] ?? '';
-  return lead.length === piece.length ? 0 : countLines(lead);
+  const lead = leadLength(piece);
+  return lead === piece.length ? 0 : countLines(piece.slice(0, lead));
 }
 
-/** lines with nothing but markers, comments and blanks */
-const LEAD = /^(?:(?:---|\.\.\.)?[ \t\r]*(?:#[^\n]*)?\n)*/;
+/** a line with nothing but a marker, a comment or blanks */
+const LEAD_LINE = /(?:---|\.\.\.)?[ \t\r]*(?:#[^\n]*)?\n/y;
+
+/** Line by line: one pattern for all of them would need a place on the stack for each. */
+function leadLength(piece: string): number {
+  let length = 0;
+  for (;;) {
+    LEAD_LINE.lastIndex = length;
+    if (!LEAD_LINE.test(piece)) return length;
+    length = LEAD_LINE.lastIndex;
+  }
+}
+
+/** no directives of anybody are longer */
+const MAX_DIRECTIVES = 8192;
 
 function isDirectives(piece: string): boolean {
-  return piece.startsWith('%') && piece.split('\n').every((line) => /^(%|\s*(#|$))/.test(line));
+  if (!piece.startsWith('%') || piece.length > MAX_DIRECTIVES) return false;
+  return piece.split('\n').every((line) => /^(%|\s*(#|$))/.test(line));
 }
 
 /** a first character that can only be content: nearly every document, told without looking further */
 const CONTENT = /^(?:---)?\s*[^\s#.%-]/;
 
 /** nothing but markers, comments and blanks */
-function isEmpty(piece: string): boolean {
+export function isEmpty(piece: string): boolean {
   if (CONTENT.test(piece)) return false;
-  const rest = piece.slice(LEAD.exec(piece)?.[0].length ?? 0);
+  const rest = piece.slice(leadLength(piece));
   return /^(?:---|\.\.\.)?[ \t\r]*(?:#.*)?$/.test(rest);
 }
 

@@ -11,11 +11,14 @@ import type { PasswordFact } from '../../agent/view.ts';
 import type { Log } from '../../log/log.ts';
 import type { BgpPeer } from '../../model/bgp-peer.ts';
 import { checkPeers } from '../../model/check-documents.ts';
+import { type ClaimCore, withCore } from '../../model/claim-core.ts';
 import type { ClusterNode } from '../../model/cluster-node.ts';
 import type { DocumentFault, Documents, Sourced } from '../../model/documents.ts';
 import type { IpClaim } from '../../model/ip-claim.ts';
 import type { IpPool } from '../../model/ip-pool.ts';
 import { selects } from '../../model/labels.ts';
+import { optional } from '../../model/optional.ts';
+import { type PoolFacts, PoolsInForce, type PoolsNow } from '../../model/pools-in-force.ts';
 import type { Converted } from '../../model/refusal.ts';
 import { AgentSecrets } from './agent-secrets.ts';
 import type { KubeApi, KubeObject, Resource } from './api.ts';
@@ -24,6 +27,7 @@ import { convertPeerObject, convertPoolObject } from './convert-documents.ts';
 import { convertNode } from './convert-node.ts';
 import { Informer } from './informer.ts';
 import { API_ORIGIN, ObjectLedger } from './object-ledger.ts';
+import { isSamePools, poolFacts, UNKNOWN_POOL } from './pool-facts.ts';
 import { BGP_PEERS, IP_POOLS, NODES } from './resources.ts';
 
 /** Who is told; the agent is one. */
@@ -63,9 +67,15 @@ export class AgentSource {
   readonly #claimLedger = new ObjectLedger<IpClaim>('IPClaim');
   readonly #poolLedger = new ObjectLedger<IpPool>('IPPool');
   readonly #peerLedger = new ObjectLedger<BgpPeer>('BGPPeer');
+  /** of claims that are refused, by name */
+  readonly #cores = new Map<string, ClaimCore>();
   #peersInForce:
     | { readonly of: readonly Sourced<BgpPeer>[]; readonly result: PeersInForce }
     | undefined;
+  readonly #poolsInForce = new PoolsInForce();
+  /** undefined: a pool has changed since */
+  #poolsNow: PoolsNow | undefined;
+  #lastPools: PoolsNow | undefined;
   #told: Documents | undefined;
   #toldNode: string | undefined;
   #ownPeers: readonly BgpPeer[] = [];
@@ -80,7 +90,7 @@ export class AgentSource {
     const { api, clock, random, log, nodeName, agent } = options;
     const onNews = () => this.#tellSoon();
     this.#claims = new ClaimWatch({ api, clock, random, log, nodeName, onNews });
-    this.#pools = this.#informer(IP_POOLS, convertPoolObject, this.#poolLedger);
+    this.#pools = this.#informer(IP_POOLS, convertPoolObject, this.#poolLedger, poolFacts);
     this.#peers = this.#informer(BGP_PEERS, convertPeerObject, this.#peerLedger);
     this.#nodes = new Informer({
       api,
@@ -129,6 +139,11 @@ export class AgentSource {
     return this.#claims.placedHeardMs;
   }
 
+  /** Somebody waits for the answer to these claims; true: what was observed does not answer for them yet, and will be looked into. */
+  awaitClaims(names: readonly string[]): boolean {
+    return this.#claims.await(names);
+  }
+
   get #informers(): readonly [
     Informer<Read<IpPool>>,
     Informer<Read<BgpPeer>>,
@@ -141,6 +156,7 @@ export class AgentSource {
     resource: Resource,
     convert: (object: KubeObject) => Converted<T>,
     ledger: ObjectLedger<T>,
+    factsOf?: (object: KubeObject, isReadable: boolean) => PoolFacts,
   ): Informer<Read<T>> {
     const { api, clock, random, log } = this.#options;
     const onNews = () => this.#tellSoon();
@@ -150,8 +166,13 @@ export class AgentSource {
       random,
       log,
       resource,
-      convert: (object) => ({ converted: convert(object), createdMs: createdMsOf(object) }),
+      convert: (object) => {
+        const converted = convert(object);
+        const facts = factsOf?.(object, converted.ok);
+        return { converted, createdMs: createdMsOf(object), ...optional('facts', facts) };
+      },
       onChange: (name, now) => {
+        if (factsOf !== undefined) this.#poolsNow = undefined;
         if (now === undefined) ledger.remove(name);
         else ledger.put(name, now.converted, now.createdMs);
         onNews();
@@ -208,8 +229,14 @@ export class AgentSource {
   #takeClaims(): void {
     for (const name of this.#claims.takeChanged()) {
       const claim = this.#claims.items.get(name);
+      const core = claim?.converted.ok === false ? claim.converted.core : undefined;
+      if (core === undefined) this.#cores.delete(name);
+      else this.#cores.set(name, core);
       if (claim === undefined) this.#claimLedger.remove(name);
-      else this.#claimLedger.put(name, claim.converted, claim.createdMs);
+      else {
+        const amended = (good: IpClaim) => withCore(good, core);
+        this.#claimLedger.put(name, claim.converted, claim.createdMs, amended);
+      }
     }
   }
 
@@ -225,13 +252,27 @@ export class AgentSource {
 
   #documents(): Documents {
     const { peers, faults } = this.#peersNow();
-    const others = [...this.#poolLedger.faults, ...this.#peerLedger.faults, ...faults];
+    const { pools, conflicting, faults: overlaps } = this.#poolsChosen();
+    const ofPools = [...this.#poolLedger.faults, ...overlaps];
     return {
       peers,
-      pools: this.#poolLedger.goods,
+      pools,
       claims: this.#claimLedger.goods,
-      faults: [...this.#claimLedger.faults, ...others],
+      faults: [...this.#claimLedger.faults, ...ofPools, ...this.#peerLedger.faults, ...faults],
+      ...(conflicting.length === 0 ? {} : { conflicting }),
+      ...(this.#cores.size === 0 ? {} : { cores: new Map(this.#cores) }),
     };
+  }
+
+  /** the very lists of before while the same pools are in force */
+  #poolsChosen(): PoolsNow {
+    if (this.#poolsNow !== undefined) return this.#poolsNow;
+    const factsOf = (name: string) => this.#pools.get(name)?.facts ?? UNKNOWN_POOL;
+    const next = this.#poolsInForce.choose(this.#poolLedger.goods, factsOf);
+    const before = this.#lastPools;
+    this.#lastPools = before !== undefined && isSamePools(before, next) ? before : next;
+    this.#poolsNow = this.#lastPools;
+    return this.#lastPools;
   }
 
   #peersNow(): PeersInForce {
@@ -258,6 +299,8 @@ export class AgentSource {
 interface Read<T> {
   readonly converted: Converted<T>;
   readonly createdMs: number;
+  /** of a pool */
+  readonly facts?: PoolFacts;
 }
 
 function createdMsOf({ metadata }: KubeObject): number {

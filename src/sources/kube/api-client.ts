@@ -8,6 +8,7 @@
 import type { Clock, Random } from 'bgp-ts';
 import type { Log } from '../../log/log.ts';
 import {
+  AnswerTooLong,
   ApiUnreachable,
   type CallOptions,
   type DeleteOptions,
@@ -51,6 +52,8 @@ export interface KubeApiOptions {
   readonly silentAfterMs?: number;
   /** how many calls may be under way at once; the others wait for their turn */
   readonly maxCalls?: number;
+  /** of one answer */
+  readonly maxOctets?: number;
 }
 
 export interface ClosableKubeApi extends KubeApi {
@@ -62,6 +65,8 @@ const CONNECT_MS = 3000;
 const CALL_MS = 10_000;
 const LIST_MS = 60_000;
 const SILENT_AFTER_MS = 90_000;
+/** a list of 100,000 claims is 120 MB; a text of more than 512 MB cannot be had */
+const MAX_OCTETS = 256 * 1024 * 1024;
 
 export function createKubeApi(access: KubeAccess, options: KubeApiOptions): ClosableKubeApi {
   return new HttpKubeApi(access, options);
@@ -72,6 +77,7 @@ type Call = {
   readonly path: string;
   readonly body?: object | undefined;
   readonly type?: string;
+  readonly mostBytes?: number | undefined;
 };
 
 class HttpKubeApi implements ClosableKubeApi {
@@ -95,7 +101,8 @@ class HttpKubeApi implements ClosableKubeApi {
   }
 
   async list(resource: Resource, options: ListOptions = {}): Promise<KubeList> {
-    const call: Call = { method: 'GET', path: listPath(resource, options) };
+    const { mostBytes } = options;
+    const call: Call = { method: 'GET', path: listPath(resource, options), mostBytes };
     const list = kubeList(await this.#call(call, options, LIST_MS));
     if (list === undefined) throw unreadable(call);
     return list;
@@ -189,9 +196,17 @@ class HttpKubeApi implements ClosableKubeApi {
       outcome = await this.#anyServer(call, options, untilMs);
     }
     if (outcome.kind === 'failure') throw outcome.error;
+    if (outcome.kind === 'too-long') throw this.#tooLong(call);
     const { status, text, retryAfter } = outcome;
     if (status >= 200 && status < 300) return jsonOr(text);
     throw statusError(status, jsonOr(text), retryAfter);
+  }
+
+  #tooLong({ method, path, mostBytes }: Call): Error {
+    const { maxOctets = MAX_OCTETS } = this.#options;
+    if (mostBytes !== undefined && mostBytes < maxOctets) return new AnswerTooLong(path, mostBytes);
+    const cause = new Error(`${method} ${path}`);
+    return new ApiUnreachable(`the answer is longer than ${maxOctets} octets`, cause);
   }
 
   /** each server at most once, and the next one only where nothing can have arrived at the one before */
@@ -199,7 +214,7 @@ class HttpKubeApi implements ClosableKubeApi {
     for (let tries = 1; ; tries += 1) {
       const server = this.#ring.current;
       const outcome = await this.#oneServer(server, call, { options, untilMs });
-      if (outcome.kind === 'answer') {
+      if (outcome.kind !== 'failure') {
         this.#answered(server, outcome.status);
         return outcome;
       }
@@ -219,9 +234,10 @@ class HttpKubeApi implements ClosableKubeApi {
   ): Promise<CallOutcome> {
     const credentials = await this.#credentials();
     const { calls } = this.#connections.to(server, credentials);
-    const { clock, connectMs = CONNECT_MS } = this.#options;
+    const { clock, connectMs = CONNECT_MS, maxOctets = MAX_OCTETS } = this.#options;
     const timeoutMs = Math.max(untilMs - clock.now(), 1);
-    const bounds = { clock, connectMs, timeoutMs, signal: options.signal };
+    const mostBytes = Math.min(call.mostBytes ?? maxOctets, maxOctets);
+    const bounds = { clock, connectMs, timeoutMs, mostBytes, signal: options.signal };
     return await callHttp(calls, this.#request(call, credentials), bounds);
   }
 
@@ -262,6 +278,7 @@ class HttpKubeApi implements ClosableKubeApi {
   }
 }
 
+/** nobody has set a bound, and no text can be so long: it is as if there were no answer */
 function unreadable({ method, path }: Call): ApiUnreachable {
   const cause = new Error(`${method} ${path}`);
   return new ApiUnreachable('the answer is not what an API server gives; is this its URL?', cause);

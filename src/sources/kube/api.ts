@@ -91,6 +91,8 @@ export interface ListOptions extends CallOptions, Selection {
   readonly resourceVersion?: string;
   readonly limit?: number;
   readonly continueToken?: string;
+  /** a longer answer is not read to its end, and AnswerTooLong is thrown */
+  readonly mostBytes?: number;
 }
 
 export interface KubeList {
@@ -121,6 +123,14 @@ export type WatchEnd =
   | { readonly kind: 'gone' }
   | { readonly kind: 'silent' }
   | { readonly kind: 'failed'; readonly error: Error };
+
+/** The answer has more octets than the caller wants in memory. */
+export class AnswerTooLong extends Error {
+  constructor(path: string, mostBytes: number) {
+    super(`the answer to GET ${path} has more than ${mostBytes} octets`);
+    this.name = 'AnswerTooLong';
+  }
+}
 
 /** The API server said no. */
 export class ApiError extends Error {

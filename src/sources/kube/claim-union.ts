@@ -15,6 +15,8 @@ export interface VersionedClaim {
   readonly version: bigint;
   /** it may be announced; false of one that is withdrawn, whose leaving nobody waits for */
   readonly isActive: boolean;
+  /** this node alone has it, as its holder: nobody waits for the answer, unless somebody says so (`await`) */
+  readonly isStraight?: boolean;
   /** which filters it is in, by its labels */
   readonly filters: readonly ClaimFilter[];
 }
@@ -31,8 +33,8 @@ interface Side<T> {
   readonly claims: Map<string, T>;
   version: bigint;
   /**
-   * of the last change that somebody may wait for: any of this node's own claims, and what is taken from all nodes; not that they all have
-   * one more, nor a bookmark
+   * of the last change that somebody may wait for: of this node's own claims any but a straight placement, and what is taken from all
+   * nodes; not that they all have one more, nor a bookmark
    */
   awaitedBy: bigint;
   /** how many of them may be announced */
@@ -76,7 +78,8 @@ export class ClaimUnion<T extends VersionedClaim> {
     const word = this.#words.get(name);
     if (word?.kind === 'unsure' && version >= word.version) this.#words.delete(name);
     this.#settle(name);
-    if (filter === 'node' || !claim.isActive) side.awaitedBy = later(side.awaitedBy, version);
+    const isAwaited = !claim.isActive || (filter === 'node' && claim.isStraight !== true);
+    if (isAwaited) side.awaitedBy = later(side.awaitedBy, version);
     this.progress(filter, version);
   }
 
@@ -163,6 +166,14 @@ export class ClaimUnion<T extends VersionedClaim> {
       if (kind === 'found') awaited = later(awaited, version);
     }
     return this.observed < awaited;
+  }
+
+  /** Somebody waits for the answer to these as they stand. */
+  await(names: Iterable<string>): void {
+    const { node } = this.#sides;
+    for (const name of names) {
+      node.awaitedBy = later(node.awaitedBy, node.claims.get(name)?.version ?? 0n);
+    }
   }
 
   /** somebody was told that `observed` is this far */

@@ -5,12 +5,10 @@
 
 import type { Clock, Random } from 'bgp-ts';
 import type { Log } from '../../log/log.ts';
-import type { IpClaim } from '../../model/ip-claim.ts';
-import { ANYCAST_LABEL, nodeLabel } from '../../model/names.ts';
-import type { Converted } from '../../model/refusal.ts';
+import { ANYCAST_LABEL, isStraight, nodeLabel } from '../../model/names.ts';
 import { isNotFound, type KubeApi, type KubeObject } from './api.ts';
 import { CLAIM_FILTERS, type ClaimFilter, ClaimUnion, type VersionedClaim } from './claim-union.ts';
-import { convertClaimObject } from './convert-documents.ts';
+import { type ConvertedClaim, convertClaimObject } from './convert-documents.ts';
 import { Informer } from './informer.ts';
 import { DONE, KeyQueue } from './key-queue.ts';
 import { part } from './loose-fields.ts';
@@ -18,7 +16,7 @@ import { versionNumber } from './object-key.ts';
 import { IP_CLAIMS } from './resources.ts';
 
 export interface ClaimObject extends VersionedClaim {
-  readonly converted: Converted<IpClaim>;
+  readonly converted: ConvertedClaim;
   readonly createdMs: number;
 }
 
@@ -98,11 +96,16 @@ export class ClaimWatch {
   observe(): bigint {
     const { observed } = this.#union;
     this.#union.report(observed);
-    if (this.#union.laggard !== undefined) {
-      const { least, most } = PROOF_AFTER_MS;
-      this.#proofs.add('', least + this.#options.random.next() * (most - least));
-    }
+    this.#proveSoon();
     return observed;
+  }
+
+  /** Somebody waits for the answer to these claims of this node; true: `observe` does not answer for them yet. */
+  await(names: readonly string[]): boolean {
+    if (names.length === 0) return false;
+    this.#union.await(names);
+    this.#proveSoon();
+    return this.#union.isBehind;
   }
 
   /** `items` holds something newer than what `observe` answers for */
@@ -142,6 +145,7 @@ export class ClaimWatch {
       name,
       version: versionNumber(resourceVersion),
       isActive: part(object, 'spec')['withdrawn'] === undefined,
+      isStraight: isStraight(labels, this.#options.nodeName),
       filters: CLAIM_FILTERS.filter((filter) => this.#selector(filter) in labels),
       converted: convertClaimObject(object),
       createdMs: Number.isNaN(createdMs) ? 0 : createdMs,
@@ -192,6 +196,12 @@ export class ClaimWatch {
     if (this.#union.questions.has(name)) this.#questions.add(name);
     if (!this.#abort.signal.aborted) this.#options.onNews();
     return DONE;
+  }
+
+  #proveSoon(): void {
+    if (this.#union.laggard === undefined) return;
+    const { least, most } = PROOF_AFTER_MS;
+    this.#proofs.add('', least + this.#options.random.next() * (most - least));
   }
 
   /** Looks through what a silent watch should have: if that is what we have, it has missed nothing up to then. */

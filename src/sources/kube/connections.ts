@@ -6,6 +6,7 @@
 import http, { type Agent } from 'node:http';
 import https from 'node:https';
 import tls from 'node:tls';
+import { nameLookups } from '../../names/name-lookups.ts';
 import type { HttpTarget } from './http-request.ts';
 import type { Credentials, TlsOptions } from './kube-access.ts';
 
@@ -78,7 +79,8 @@ export class Connections {
     };
   }
 
-  #agent(url: URL, options: http.AgentOptions): Agent {
+  #agent(url: URL, wishes: http.AgentOptions): Agent {
+    const options = { ...wishes, lookup: nameLookups.lookup };
     if (url.protocol === 'http:') return new http.Agent(options);
     const { servername, rejectUnauthorized, ...material } = this.#tls ?? {};
     // one parsed form of keys and certificates: as single options they would be part of the name of each socket, at each request

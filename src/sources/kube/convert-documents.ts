@@ -4,19 +4,27 @@
  */
 
 import type { BgpPeer } from '../../model/bgp-peer.ts';
+import { type ClaimCore, claimCore } from '../../model/claim-core.ts';
 import { convertClaim } from '../../model/convert-claim.ts';
 import { convertPeer } from '../../model/convert-peer.ts';
 import { convertPool } from '../../model/convert-pool.ts';
 import type { IpClaim } from '../../model/ip-claim.ts';
 import type { IpPool } from '../../model/ip-pool.ts';
 import { EXCLUSIVE_CLAIMS_CONDITION } from '../../model/names.ts';
-import type { Converted } from '../../model/refusal.ts';
+import { optional } from '../../model/optional.ts';
+import type { Converted, Refused } from '../../model/refusal.ts';
 import type { KubeObject } from './api.ts';
 import { convertConditions } from './convert-condition.ts';
 import { part } from './loose-fields.ts';
 
-export function convertClaimObject(object: KubeObject): Converted<IpClaim> {
-  return checked(() => convertClaim(object, 'api'));
+/** `core`: what can be read of one that is refused */
+export type ConvertedClaim =
+  | Exclude<Converted<IpClaim>, Refused>
+  | (Refused & { readonly core?: ClaimCore });
+
+export function convertClaimObject(object: KubeObject): ConvertedClaim {
+  const made = checked(() => convertClaim(object, 'api'));
+  return made.ok ? made : { ...made, ...optional('core', claimCore(object)) };
 }
 
 export function convertPoolObject(object: KubeObject): Converted<IpPool> {

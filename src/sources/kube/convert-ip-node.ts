@@ -100,6 +100,7 @@ function sessionOf(entry: Loose): IpNodeSession | undefined {
     ...optional('lastError', filledText(entry, 'lastError')),
     ...optional('holdSeconds', wholeNumber(entry, 'holdSeconds')),
     ...optional('restartSeconds', wholeNumber(entry, 'restartSeconds')),
+    ...optional('keptSeconds', wholeNumber(entry, 'keptSeconds')),
     ...optional('cannotCarry', listOf(entry, 'cannotCarry', uncarriedOf)),
   };
 }

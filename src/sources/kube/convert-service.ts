@@ -6,11 +6,13 @@ import { ANNOTATION } from '../../model/names.ts';
 import { optional } from '../../model/optional.ts';
 import {
   LONGEST_ANNOTATION,
+  LONGEST_LABELS,
   MOST_EXTERNAL_IPS,
   MOST_INGRESS,
   type Service,
   type ServicePort,
 } from '../../model/service.ts';
+import { unforgeableHash } from '../../model/short-hash.ts';
 import type { KubeObject } from './api.ts';
 import { convertConditions } from './convert-condition.ts';
 import {
@@ -46,13 +48,13 @@ export function convertService(object: KubeObject): Service | undefined {
     uid,
     resourceVersion,
     createdMs: createdMsOf(metadata.creationTimestamp),
-    labels: labels(metadata, 'labels'),
+    labels: firstLabels(labels(metadata, 'labels')),
     annotations: annotationsOf(labels(metadata, 'annotations')),
     isBeingDeleted: metadata.deletionTimestamp !== undefined,
     isLoadBalancer: spec['type'] === 'LoadBalancer',
     ...optional('loadBalancerClass', filledText(spec, 'loadBalancerClass')),
-    ...optional('loadBalancerIp', filledText(spec, 'loadBalancerIP')),
-    externalIps: listed.slice(0, MOST_EXTERNAL_IPS),
+    ...loadBalancerIpOf(spec),
+    externalIps: listed.slice(0, MOST_EXTERNAL_IPS).map(shortAddress),
     ...(listed.length > MOST_EXTERNAL_IPS && {
       moreExternalIps: listed.length - MOST_EXTERNAL_IPS,
     }),
@@ -61,7 +63,7 @@ export function convertService(object: KubeObject): Service | undefined {
     isLocal: spec['externalTrafficPolicy'] === 'Local',
     ...optional('healthCheckNodePort', portNumber(spec, 'healthCheckNodePort')),
     ports: parts(spec, 'ports').flatMap(portOf),
-    selector: labels(spec, 'selector'),
+    selector: selectorOf(labels(spec, 'selector')),
     ingress: ingress.addresses,
     hasForeignIngress: ingress.hasForeign,
     conditions: convertConditions(status),
@@ -87,6 +89,43 @@ function annotationsOf(all: Labels): Labels {
   return ours ?? NO_ANNOTATIONS;
 }
 
+/** the API server takes any text there, a megabyte too */
+function loadBalancerIpOf(spec: Loose): Pick<Service, 'loadBalancerIp'> {
+  const written = filledText(spec, 'loadBalancerIP');
+  return written === undefined ? {} : { loadBalancerIp: bounded(written) };
+}
+
+/** The API server takes a megabyte of labels; which pools a Service is for is not hidden in so many. */
+function firstLabels(all: Labels): Labels {
+  let length = 0;
+  let kept: Record<string, string> | undefined;
+  for (const name in all) {
+    const value = all[name] ?? '';
+    length += name.length + value.length;
+    if (length > LONGEST_LABELS) return kept ?? NO_ANNOTATIONS;
+    kept ??= {};
+    kept[name] = value;
+  }
+  return all;
+}
+
+/** Selectors are compared and nothing else, so of a long one a hash does. */
+function selectorOf(all: Labels): Labels {
+  let length = 0;
+  for (const name in all) length += name.length + (all[name] ?? '').length;
+  if (length <= LONGEST_LABELS) return all;
+  const pairs = Object.entries(all).map(([name, value]) => `${name}=${value}`);
+  return { '': unforgeableHash(pairs.toSorted().join()) };
+}
+
+const LONGEST_ADDRESS = 64;
+
+/** The API server takes as many leading zeros as there is room for; kube-proxy goes by the address without them. */
+function shortAddress(written: string): string {
+  if (written.length <= LONGEST_ADDRESS) return written;
+  return bounded(written.replace(/\b0+(?=\d)/g, ''));
+}
+
 /** through bytes, since a part of a long text would keep all of it in memory */
 function bounded(value: string): string {
   if (value.length <= LONGEST_ANNOTATION) return value;
@@ -107,7 +146,17 @@ function familyOf(word: string): readonly Family[] {
 function portOf(port: Loose): readonly ServicePort[] {
   const number = portNumber(port, 'port');
   if (number === undefined) return [];
-  return [{ protocol: word(port, 'protocol', PROTOCOLS) ?? 'TCP', port: number }];
+  return [knownPort(word(port, 'protocol', PROTOCOLS) ?? 'TCP', number)];
+}
+
+const knownPorts = new Map<string, ServicePort>();
+
+/** the same object for the same port: thousands of Services may have thousands of them */
+function knownPort(protocol: ServicePort['protocol'], port: number): ServicePort {
+  const key = `${port}/${protocol}`;
+  const known = knownPorts.get(key) ?? { protocol, port };
+  knownPorts.set(key, known);
+  return known;
 }
 
 /** 0 stands for none */

@@ -1,4 +1,4 @@
-/** One request and the whole of its answer, within a deadline. */
+/** One request and the whole of its answer, within a deadline and a bound on its length. */
 
 import type { IncomingMessage } from 'node:http';
 import { ApiUnreachable } from './api.ts';
@@ -12,6 +12,8 @@ import {
 
 export interface CallBounds extends RequestBounds {
   readonly timeoutMs: number;
+  /** an answer that is longer is given up: it would be held in memory, and as one text it might end the process */
+  readonly mostBytes: number;
 }
 
 export type CallOutcome =
@@ -21,6 +23,8 @@ export type CallOutcome =
       readonly text: string;
       readonly retryAfter: string | undefined;
     }
+  /** it has more than `mostBytes`: the rest was not read */
+  | { readonly kind: 'too-long'; readonly status: number }
   | ({ readonly kind: 'failure' } & HttpFailure);
 
 export function callHttp(
@@ -28,6 +32,7 @@ export function callHttp(
   request: HttpRequest,
   bounds: CallBounds,
 ): Promise<CallOutcome> {
+  const { mostBytes } = bounds;
   return new Promise((resolve) => {
     const deadline = bounds.clock.startTimer(bounds.timeoutMs, () =>
       opened.destroy(new Error(`no answer within ${bounds.timeoutMs} ms`)),
@@ -38,19 +43,41 @@ export function callHttp(
     };
     const opened = openRequest(target, request, bounds, {
       onFailure: (failure) => finish({ kind: 'failure', ...failure }),
-      onAnswer: (answer) => readAll(answer, target, finish),
+      onAnswer: (answer) => {
+        const tooLong = () => {
+          finish({ kind: 'too-long', status: answer.statusCode ?? 0 });
+          opened.destroy();
+        };
+        readAll(answer, { target, mostBytes, finish, tooLong });
+      },
     });
   });
 }
 
+interface Reading {
+  readonly target: HttpTarget;
+  readonly mostBytes: number;
+  readonly finish: (outcome: CallOutcome) => void;
+  readonly tooLong: () => void;
+}
+
 function readAll(
   answer: IncomingMessage,
-  { url }: HttpTarget,
-  finish: (outcome: CallOutcome) => void,
+  { target: { url }, mostBytes, finish, tooLong }: Reading,
 ): void {
-  const chunks: Buffer[] = [];
-  answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+  let chunks: Buffer[] = [];
+  let length = 0;
+  answer.on('data', (chunk: Buffer) => {
+    length += chunk.length;
+    if (length <= mostBytes) {
+      chunks.push(chunk);
+      return;
+    }
+    chunks = [];
+    tooLong();
+  });
   answer.on('end', () => {
+    if (length > mostBytes) return;
     const [first] = chunks;
     const whole = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
     finish({

@@ -8,6 +8,7 @@ import https from 'node:https';
 import type { Socket } from 'node:net';
 import type { Clock, Timer } from 'bgp-ts';
 import { errorCode } from '../../error-code.ts';
+import { boundChunks, boundInterim } from './answer-bounds.ts';
 import { ApiUnreachable } from './api.ts';
 
 export interface HttpTarget {
@@ -68,7 +69,11 @@ export function openRequest(
   const abort = () => request.destroy(new Error('given up'));
   let isOver = false;
   request.on('socket', (socket) => connecting.watch(socket));
-  request.on('response', handlers.onAnswer);
+  boundInterim(request);
+  request.on('response', (answer) => {
+    handlers.onAnswer(answer);
+    boundChunks(request, answer);
+  });
   request.on('error', (error) => {
     connecting.stop();
     if (isOver) return;

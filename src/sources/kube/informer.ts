@@ -6,16 +6,17 @@
  * - a version that the server has forgotten (410) means a new list; the differences to the cache are told as changes
  * - failures wait with back-off; a resource that does not exist (its CRD is not installed yet) is waited for, and said once
  * - the cache never goes back in time: a list from a server that lags is taken again from the store itself
+ * - a list in pages is of one moment, and counts when all of it is there; if the server forgets that moment on the way (410) it begins again
  */
 
 import type { Clock, Random } from 'bgp-ts';
 import type { Log } from '../../log/log.ts';
+import { labelled } from '../../turns/work-labels.ts';
 import {
   ApiError,
   ApiUnreachable,
   isNotFound,
   type KubeApi,
-  type KubeList,
   type KubeObject,
   type Resource,
   type Selection,
@@ -25,6 +26,8 @@ import {
 import { backOffMs, WATCH_BACK_OFF } from './back-off.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { InformerLog } from './informer-log.ts';
+import type { ListDraft } from './list-draft.ts';
+import { ListPages } from './list-pages.ts';
 import { type CacheChange, ObjectCache } from './object-cache.ts';
 import { versionNumber } from './object-key.ts';
 import { pause } from './pause.ts';
@@ -46,6 +49,11 @@ export interface InformerOptions<T> {
   readonly onProgress?: () => void;
   /** asked before each watch; true: whether the server still feeds it is to be known within seconds, which costs a watch every 8 s */
   readonly isPressing?: () => boolean;
+  /**
+   * Lists in pages of so many at the most, each converted when it comes: for kinds of which there may be a hundred thousand. Servers hand out pages from the store
+   * only, so it is for the few that ask seldom, not for a thousand agents; absent: whole, from the server's memory (docs/decisions/0029).
+   */
+  readonly pageSize?: number;
   /** in tests and development: who changes what it found in the cache throws */
   readonly freeze?: boolean;
 }
@@ -168,24 +176,33 @@ export class Informer<T> {
   }
 
   async #list(from: 'cache' | 'store', signal: AbortSignal): Promise<void> {
-    const { api, resource, selection } = this.#options;
-    const wanted = from === 'cache' ? { resourceVersion: '0' } : {};
-    const list = await api.list(resource, { ...selection, ...wanted, signal });
-    if (signal.aborted) return;
-    if (from === 'cache' && versionNumber(list.resourceVersion) < this.#cache.version) {
+    const { api, resource, selection, pageSize: limit } = this.#options;
+    const isFromMemory = from === 'cache' && limit === undefined;
+    const wanted = { ...selection, ...(isFromMemory && { resourceVersion: '0' }), signal };
+    const pages = new ListPages(api, resource, limit);
+    let page = await pages.ask(wanted);
+    if (isFromMemory && versionNumber(page.resourceVersion) < this.#cache.version) {
       this.#listFrom = 'store';
       return;
     }
+    // the first page says of which moment all are
+    const draft = this.#cache.draft(page.resourceVersion);
+    labelled('api', () => draft.add(page));
+    while (page.continueToken !== undefined && !signal.aborted) {
+      page = await pages.ask({ ...wanted, continueToken: page.continueToken });
+      labelled('api', () => draft.add(page));
+    }
+    if (signal.aborted) return;
     this.#listFrom = undefined;
     this.#touch();
-    this.#take(list);
+    labelled('api', () => this.#take(draft));
   }
 
-  #take(list: KubeList): void {
+  #take(list: ListDraft<T>): void {
     const changes = this.#cache.replace(list);
     const isFirst = !this.#hasSynced;
     this.#hasSynced = true;
-    this.#say.listed(list.items.length, changes.length);
+    this.#say.listed(list.entries.size, changes.length);
     this.#tell(changes);
     if (isFirst) this.#options.onSynced?.();
   }
@@ -211,7 +228,7 @@ export class Informer<T> {
       onEvent: (event) => {
         if (signal.aborted || ending.signal.aborted) return;
         heard += 1;
-        if (!this.#follow(event)) ending.abort();
+        if (!labelled('api', () => this.#follow(event))) ending.abort();
       },
     });
     const isShort = heard === 0 && !(clock.now() - openedMs >= SHORTEST_WATCH_MS);

@@ -5,11 +5,15 @@
  * A key waits at most once and is worked on by one worker at a time; what is added while it is worked on runs once more after. Work
  * that fails is tried again with back-off of its own, unless the key is added again before: news does not wait.
  *
+ * Keys `namespace/name` take turns by namespace: who has one Service waits for one key of each other namespace, not for all of them, however many Services
+ * another tenant makes or edits (docs/decisions/0060). Within a namespace, and among keys without one, it is the order in which they came.
+ *
  * Thousands of keys that need no answer from anybody are no single turn of the main thread: after TURN_MS the rest waits for the next one, so
  * that the Lease, the watches and the other queues get theirs (docs/decisions/0033).
  */
 
 import type { Clock, Random, Timer } from 'bgp-ts';
+import { labelled } from '../../turns/work-labels.ts';
 import { ApiError, ApiUnreachable } from './api.ts';
 import { BACK_OFF, type BackOff, backOffMs } from './back-off.ts';
 
@@ -37,8 +41,7 @@ const TURN_MS = 20;
 
 export class KeyQueue {
   readonly #options: KeyQueueOptions;
-  /** in the order in which they are served */
-  readonly #waiting = new Set<string>();
+  readonly #waiting = new Turns();
   readonly #running = new Set<string>();
   /** added while they were worked on */
   readonly #again = new Set<string>();
@@ -56,6 +59,13 @@ export class KeyQueue {
   /** keys that wait for a worker or are with one; those that wait for a time are not counted */
   get depth(): number {
     return this.#waiting.size + this.#running.size;
+  }
+
+  /** the same of one namespace */
+  depthOf(namespace: string): number {
+    let running = 0;
+    for (const key of this.#running) if (namespaceOf(key) === namespace) running += 1;
+    return this.#waiting.sizeOf(namespace) + running;
   }
 
   get isIdle(): boolean {
@@ -119,10 +129,10 @@ export class KeyQueue {
   }
 
   #pump(): void {
-    for (const key of this.#waiting) {
+    while (this.#waiting.size > 0) {
       if (this.#running.size >= this.#options.concurrency) return;
       if (this.#isTurnOver()) return;
-      this.#waiting.delete(key);
+      const key = this.#waiting.take();
       this.#running.add(key);
       void this.#run(key);
     }
@@ -153,7 +163,7 @@ export class KeyQueue {
 
   async #outcome(key: string): Promise<QueueOutcome> {
     try {
-      const outcome = await this.#options.work(key);
+      const outcome = await labelled('deciding', () => this.#options.work(key));
       if (outcome.kind === 'retry' && outcome.afterMs === undefined) this.#countFailure(key);
       return outcome;
     } catch (error) {
@@ -181,4 +191,55 @@ export class KeyQueue {
     // a busy server tells everybody the same time
     return { kind: 'retry', afterMs: error.retryAfterMs * (1 + this.#options.random.next() / 2) };
   }
+}
+
+/** Keys that wait, each once: namespaces in turn, the first of each. */
+class Turns {
+  /** whose turn it is stands first */
+  readonly #namespaces = new Map<string, Set<string>>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  sizeOf(namespace: string): number {
+    return this.#namespaces.get(namespace)?.size ?? 0;
+  }
+
+  has(key: string): boolean {
+    return this.#namespaces.get(namespaceOf(key))?.has(key) === true;
+  }
+
+  add(key: string): void {
+    const namespace = namespaceOf(key);
+    const keys = this.#namespaces.get(namespace) ?? new Set();
+    if (keys.has(key)) return;
+    this.#namespaces.set(namespace, keys.add(key));
+    this.#size += 1;
+  }
+
+  /** The next one. There must be one. */
+  take(): string {
+    for (const [namespace, keys] of this.#namespaces) {
+      for (const key of keys) {
+        keys.delete(key);
+        this.#namespaces.delete(namespace);
+        if (keys.size > 0) this.#namespaces.set(namespace, keys);
+        this.#size -= 1;
+        return key;
+      }
+    }
+    throw new Error('nothing waits');
+  }
+
+  clear(): void {
+    this.#namespaces.clear();
+    this.#size = 0;
+  }
+}
+
+/** empty for what stands in none */
+function namespaceOf(key: string): string {
+  return key.slice(0, Math.max(key.indexOf('/'), 0));
 }

@@ -12,6 +12,8 @@ import type { RequestOptions } from 'node:https';
 import { join } from 'node:path';
 import type { KubeConfig } from '@kubernetes/client-node/dist/config.js';
 import type { Clock } from 'bgp-ts';
+import { type ClusterIdentity, followed } from '../../model/cluster-identity.ts';
+import { accessIdentity } from './access-identity.ts';
 import {
   type FoundAccess,
   findAccess,
@@ -37,6 +39,8 @@ export interface KubeAccess {
   credentials(): Promise<Credentials>;
   /** the server has refused them: the next ones are read anew */
   renew(): void;
+  /** of the cluster that this leads to, by what is written here */
+  readonly identity: ClusterIdentity;
 }
 
 export interface Credentials {
@@ -60,7 +64,7 @@ const TLS_FIELDS = ['ca', 'cert', 'key', 'passphrase', 'servername', 'rejectUnau
 /** Throws a KubeAccessError with what to do. */
 export async function loadKubeAccess(options: KubeAccessOptions): Promise<KubeAccess> {
   const { KubeConfig } = await import('@kubernetes/client-node/dist/config.js');
-  const build = () => configure(new KubeConfig(), findAccess(options), options.context);
+  const build = () => configure(new KubeConfig(), findAccess(options), options);
   return new LoadedAccess(build, options);
 }
 
@@ -70,6 +74,8 @@ type Configured = {
   readonly origin: string;
   /** what it was made of, to see whether that has changed */
   readonly found: string;
+  /** reads the certificates again */
+  readonly identity: (servers: readonly URL[]) => ClusterIdentity;
 };
 
 class LoadedAccess implements KubeAccess {
@@ -78,6 +84,7 @@ class LoadedAccess implements KubeAccess {
   readonly #build: () => Configured;
   readonly #clock: Clock;
   #configured: Configured;
+  #identity: ClusterIdentity;
   #known: Promise<Credentials> | undefined;
   #knownSinceMs = Number.NEGATIVE_INFINITY;
   #tls: TlsOptions = {};
@@ -89,6 +96,11 @@ class LoadedAccess implements KubeAccess {
     this.#configured = build();
     this.origin = this.#configured.origin;
     this.servers = serverUrls([this.#configured.server, ...servers]);
+    this.#identity = this.#configured.identity(this.servers);
+  }
+
+  get identity(): ClusterIdentity {
+    return this.#identity;
   }
 
   credentials(): Promise<Credentials> {
@@ -128,6 +140,8 @@ class LoadedAccess implements KubeAccess {
       // the one that is there remembers tokens of exec plugins, which must not be asked every minute
       if (this.#isRefused || fresh.found !== this.#configured.found) this.#configured = fresh;
       this.#isRefused = false;
+      const { marks } = fresh.identity(this.servers);
+      this.#identity = { ...this.#identity, marks: followed(this.#identity.marks, marks) };
     } catch (error) {
       // a file that is gone or half written: what was read before may still be good, and the server will tell
       if (!(error instanceof KubeAccessError)) throw error;
@@ -135,7 +149,11 @@ class LoadedAccess implements KubeAccess {
   }
 }
 
-function configure(config: KubeConfig, found: FoundAccess, context?: string): Configured {
+function configure(
+  config: KubeConfig,
+  found: FoundAccess,
+  { context, readFile }: Pick<KubeAccessOptions, 'context' | 'readFile'>,
+): Configured {
   const options = found.kind === 'pod' ? podConfig(found) : fileConfig(found, context);
   config.loadFromString(JSON.stringify(options));
   const cluster = config.getCurrentCluster();
@@ -146,7 +164,10 @@ function configure(config: KubeConfig, found: FoundAccess, context?: string): Co
     found.kind === 'pod'
       ? 'the service account of this pod'
       : `context ${String(options['current-context'])} of ${found.paths.join(', ')}`;
-  return { config, server: cluster.server, origin, found: JSON.stringify(options) };
+  const paths = found.kind === 'pod' ? [] : found.paths;
+  const identity = (servers: readonly URL[]) =>
+    accessIdentity({ options, paths, servers, readFile });
+  return { config, server: cluster.server, origin, found: JSON.stringify(options), identity };
 }
 
 function podConfig({ server, folder }: FoundAccess & { readonly kind: 'pod' }): Loose {

@@ -3,7 +3,8 @@
  * objects are not kept. Answers with the changes that it made, so that whoever is told of one finds the cache complete.
  */
 
-import type { KubeList, KubeObject } from './api.ts';
+import type { KubeObject } from './api.ts';
+import { ListDraft } from './list-draft.ts';
 import { objectKey, versionNumber } from './object-key.ts';
 
 export interface CacheChange<T> {
@@ -32,29 +33,33 @@ export class ObjectCache<T> {
     return this.#version;
   }
 
-  /** The list is the whole truth: what is not in it is gone, though nobody said so. */
-  replace(list: KubeList): readonly CacheChange<T>[] {
-    const changes: CacheChange<T>[] = [];
-    const present = new Set<string>();
+  /** A list at this version begins to come. The cache stays as it is until `replace`. */
+  draft(resourceVersion: string): ListDraft<T> {
     // the store was put back from a copy: its versions say nothing about ours
-    const isOtherHistory = versionNumber(list.resourceVersion) < this.#version;
-    for (const object of list.items) {
-      const key = objectKey(object);
-      present.add(key);
-      const isKnown = this.#versions.get(key) === object.metadata.resourceVersion;
-      if (isOtherHistory || !isKnown) this.#put(object, changes);
+    const isOtherHistory = versionNumber(resourceVersion) < this.#version;
+    const isKnown = (key: string, version: string) =>
+      !isOtherHistory && this.#versions.get(key) === version;
+    return new ListDraft(resourceVersion, this.#convert, isKnown);
+  }
+
+  /** The list is the whole truth: what is not in it is gone, though nobody said so. */
+  replace({ entries, resourceVersion }: ListDraft<T>): readonly CacheChange<T>[] {
+    const changes: CacheChange<T>[] = [];
+    for (const [key, drafted] of entries) {
+      if (drafted !== undefined) this.#set(key, drafted.version, drafted.now, changes);
     }
     for (const key of this.#versions.keys()) {
-      if (!present.has(key)) this.#drop(key, changes);
+      if (!entries.has(key)) this.#drop(key, changes);
     }
-    this.#version = versionNumber(list.resourceVersion);
+    this.#version = versionNumber(resourceVersion);
     return changes;
   }
 
   put(object: KubeObject): readonly CacheChange<T>[] {
     const changes: CacheChange<T>[] = [];
     this.advance(object.metadata.resourceVersion);
-    this.#put(object, changes);
+    const { resourceVersion } = object.metadata;
+    this.#set(objectKey(object), resourceVersion, this.#convert(object), changes);
     return changes;
   }
 
@@ -71,11 +76,9 @@ export class ObjectCache<T> {
     if (version > this.#version) this.#version = version;
   }
 
-  #put(object: KubeObject, changes: CacheChange<T>[]): void {
-    const key = objectKey(object);
+  #set(key: string, version: string, now: T | undefined, changes: CacheChange<T>[]): void {
     const before = this.#items.get(key);
-    const now = this.#convert(object);
-    this.#versions.set(key, object.metadata.resourceVersion);
+    this.#versions.set(key, version);
     if (now === undefined) this.#items.delete(key);
     else this.#items.set(key, now);
     if (now !== undefined || before !== undefined) changes.push({ key, now, before });

@@ -26,9 +26,17 @@ export class ObjectLedger<T extends { readonly name: string }> {
     this.#kind = kind;
   }
 
-  put(name: string, converted: Converted<T>, createdMs: number): void {
+  /** `amended`: the last good form of one that is refused, with what can be read of it now */
+  put(
+    name: string,
+    converted: Converted<T>,
+    createdMs: number,
+    amended: (good: T) => T = (good) => good,
+  ): void {
     const before = this.#entries.get(name);
-    const good = converted.ok ? this.#sourced(converted.object, createdMs, before) : before?.good;
+    const object = converted.ok ? converted.object : before?.good && amended(before.good.object);
+    const firstMs = converted.ok ? createdMs : (before?.good?.createdMs ?? createdMs);
+    const good = object && this.#sourced(object, firstMs, before);
     const fault = converted.ok ? undefined : this.#fault(name, converted, good !== undefined);
     this.#set(name, { good, fault }, before);
   }

@@ -87,6 +87,34 @@ describe('the agent', () => {
     expect(bench.form(page)).to.equal('plain');
   });
 
+  it('decides nothing anew for a check that fails in other words each time, and tells the last of them (B5)', async () => {
+    const page = claimPage(1, { ...PLAIN, hasCheck: true });
+    const bench = await Bench.with(page);
+    bench.machine.failing.add(page.name);
+    let answers = 0;
+    bench.machine.failure = () => {
+      answers += 1;
+      return `answered 503, request ${answers}`;
+    };
+    await bench.run.pass(5000);
+    expect(bench.form(page)).to.equal('none');
+    const decisions = new Set();
+    const before = answers;
+    for (let passed = 0; passed < 60_000; passed += 50) {
+      await bench.run.pass(50);
+      decisions.add(bench.process.agent.decided);
+    }
+    expect(answers - before).to.be.above(50);
+    // one now and then, so that what others read of it does not grow old
+    expect(decisions.size, 'decisions').to.be.at.most(4);
+    const [told] = bench.process.agent.status().claims;
+    const healthy = told?.gates.find(({ name }) => name === 'healthy');
+    expect(healthy?.sentence).to.match(new RegExp(`request ${answers}$`));
+    bench.machine.failing.delete(page.name);
+    await bench.run.pass(4000);
+    expect(bench.form(page)).to.equal('plain');
+  });
+
   it('keeps a route for a check that is new and passes', async () => {
     const page = claimPage(1, PLAIN);
     const bench = await Bench.with(page);

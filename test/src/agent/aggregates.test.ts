@@ -3,8 +3,10 @@ import { expect } from 'chai';
 import { aggregateSent } from '../../../src/agent/aggregates.ts';
 import { type DesiredState, desired } from '../../../src/agent/desired.ts';
 import type { DiscardFact, View } from '../../../src/agent/view.ts';
+import type { Sourced } from '../../../src/model/documents.ts';
 import type { IpClaim } from '../../../src/model/ip-claim.ts';
 import type { Advertisement, IpPool } from '../../../src/model/ip-pool.ts';
+import { ANYCAST_LABEL } from '../../../src/model/names.ts';
 import {
   advertisement,
   check,
@@ -64,16 +66,90 @@ describe('aggregates', () => {
   });
 
   it('go with the last claim inside that this node announces', () => {
-    const health = new Map([
-      ['198.51.100.7', { isOpen: false, sentence: 'it fails' }],
-      ['198.51.100.8', { isOpen: true, sentence: 'it passes' }],
-    ]);
-    const checked = (at: string) => claim({ at, checks: [check()] });
-    const both = scene([checked('198.51.100.7'), checked('198.51.100.8')], { health });
+    const over = { sinceMs: 0, waitMs: 0, reason: 'by hand' };
+    const claimDrains = new Map([['198.51.100.7', over]]);
+    const both = scene([claim(), claim({ at: '198.51.100.8' })], { claimDrains });
     expect(routes(desired(both))).to.deep.equal(['198.51.100.0/26']);
-    const none = scene([checked('198.51.100.7')], { health });
+    const none = scene([claim()], { claimDrains });
     expect(routes(desired(none))).to.deep.equal([]);
     expect(desired(none).discards.size, 'nothing to discard for what is not announced').to.equal(0);
+  });
+
+  it('do not stand for a claim with checks: where it fails, its packets go to nodes that announce its host route', () => {
+    const at = (isOpen: boolean) =>
+      scene([claim({ checks: [check()] }), claim({ at: '198.51.100.8' })], {
+        health: new Map([['198.51.100.7', { isOpen, sentence: 'as it was asked' }]]),
+      });
+    expect(routes(desired(at(true)))).to.deep.equal(['198.51.100.0/26', '198.51.100.7/32']);
+    expect(routes(desired(at(false)))).to.deep.equal(['198.51.100.0/26']);
+    expect(gateOf(at(true), 'allowed').sentence).to.include(
+      'its host route is announced, not 198.51.100.0/26: it has checks',
+    );
+  });
+
+  it('nor for one that is bound: the address may be missing on this node alone', () => {
+    const one = claim({ bind: { interface: 'lo' } });
+    const fact = { kind: 'present', sentence: 'it is on lo' } as const;
+    const there = scene([one], { bindings: new Map([[one.name, fact]]) });
+    expect(routes(desired(there))).to.deep.equal(['198.51.100.7/32']);
+    expect(gateOf(there, 'allowed').sentence).to.include('it is bound to an interface');
+  });
+
+  describe('of claims that are unhealthy', () => {
+    const INSIDE = ['198.51.100.7', '198.51.100.8', '198.51.100.9'];
+    const OUTSIDE = '198.51.100.70';
+    const served = (at: string, age: number): Sourced<IpClaim> => ({
+      ...sourced(
+        claim({ at, labels: { [ANYCAST_LABEL]: '' }, services: [{ namespace: 'a', name: 's' }] }),
+        age,
+      ),
+      source: 'api',
+    });
+    const cluster = {
+      joined: { isOpen: true, sentence: 'joined' },
+      ...{ isReady: true, drains: new Map(), addresses: [] },
+    };
+    /** Services whose rules kube-proxy has still to write, but for the healthy ones */
+    const limited = (maxRoutes: number, healthy: readonly string[], over: Partial<View> = {}) => {
+      const ill = [...INSIDE, OUTSIDE].filter((at) => !healthy.includes(at));
+      const waiting = new Map(ill.map((at) => [at, Number.POSITIVE_INFINITY]));
+      const told = { ports: new Map(), trusted: new Map(), waiting, isProxyUnwell: false };
+      const claims = [...INSIDE, OUTSIDE].map(served);
+      const all = documents({ peers: [peer({ maxRoutes })], pools: [aggregated()], claims });
+      const facts = { documents: all, cluster, serviceFacts: told };
+      return view({ ...facts, discards: discards('198.51.100.64/26'), ...over });
+    };
+
+    it('they have one place together, as they will when they are announced', () => {
+      expect(routes(desired(limited(2, [OUTSIDE])))).to.deep.equal(['198.51.100.64/26']);
+    });
+
+    it('each has its own where the machine refuses the discard route, or keeps none', () => {
+      const key = prefixKey(prefix('198.51.100.0/26'));
+      const refused = new Map(discards('198.51.100.64/26')).set(key, {
+        kind: 'absent',
+        sentence: 'x',
+      });
+      expect(routes(desired(limited(3, [OUTSIDE], { discards: refused })))).to.deep.equal([]);
+      expect(routes(desired(limited(4, [OUTSIDE], { discards: refused })))).to.have.length(1);
+      const { discards: _, ...never } = limited(3, [OUTSIDE]);
+      expect(routes(desired(never))).to.deep.equal([]);
+    });
+
+    it('one that recovers and has room in the aggregate alone asks for the discard route, and is announced then', () => {
+      const waiting = desired(limited(1, ['198.51.100.9']));
+      expect(routes(waiting), 'no more than the limit, meanwhile').to.deep.equal([]);
+      expect([...waiting.discards.values()].map(formatPrefix)).to.deep.equal(['198.51.100.0/26']);
+      const there = desired(limited(1, ['198.51.100.9'], { discards: ALL }));
+      expect(routes(there)).to.deep.equal(['198.51.100.0/26']);
+      expect([...there.discards.values()].map(formatPrefix)).to.deep.equal(['198.51.100.0/26']);
+    });
+
+    it('one that has no room in either way asks for nothing', () => {
+      const state = desired(limited(1, [OUTSIDE], { discards: new Map() }));
+      expect(routes(state)).to.deep.equal([]);
+      expect(state.discards.size).to.equal(0);
+    });
   });
 
   it('wait for the discard route, and host routes go out until it is there', () => {

@@ -15,6 +15,7 @@ import type { ClusterFacts, View } from '../../../src/agent/view.ts';
 import type { ClusterNode } from '../../../src/model/cluster-node.ts';
 import type { Sourced } from '../../../src/model/documents.ts';
 import type { IpClaim } from '../../../src/model/ip-claim.ts';
+import type { IpPool } from '../../../src/model/ip-pool.ts';
 import { ANYCAST_LABEL, EXCLUDE_LABEL, nodeLabel } from '../../../src/model/names.ts';
 import {
   advertisement,
@@ -25,6 +26,7 @@ import {
   EXCLUSIVE,
   gateOf,
   NODE,
+  peer,
   pool,
   sourced,
   VIP,
@@ -140,8 +142,12 @@ describe('claims of the API', () => {
     { labels: { [ANYCAST_LABEL]: '' }, fenced: true, prepend: undefined, localPref: undefined },
   ];
   const steps = [
-    { announcer: { kind: 'holding' }, prepend: undefined, localPref: undefined },
-    { announcer: { kind: 'stepped-down', steps: 1, sentence: 'x' }, prepend: 3, localPref: 75 },
+    { announcer: { kind: 'holding' }, prepend: undefined, localPref: 100 },
+    {
+      announcer: { kind: 'stepped-down', steps: 1, turn: 1, sentence: 'x' },
+      prepend: 3,
+      localPref: 75,
+    },
     { announcer: { kind: 'stepped-down', steps: 2, sentence: 'x' }, prepend: 6, localPref: 50 },
   ] as const;
   for (const { announcer, prepend, localPref } of steps) {
@@ -157,11 +163,35 @@ describe('claims of the API', () => {
     });
   }
 
+  function cutRoute(turn: number, over: Partial<IpPool> = {}, peers = [peer()]) {
+    const announcer = { kind: 'stepped-down', steps: 1, turn, sentence: 'x' } as const;
+    const from = { ...of(claim(ANYCAST), [pool(over)]), peers: peers.map((each) => sourced(each)) };
+    return desired(clusterView({ documents: from, announcer })).peers[0]?.routes[0]?.attributes;
+  }
+
+  it('simple mode: of two processes that cannot renew the Lease the later holder has the lower MED, whatever the pool says', () => {
+    for (const over of [{}, { advertisements: [advertisement({ med: 7 })] }]) {
+      const alike = { prepend: 3, localPref: 75 };
+      expect(cutRoute(0, over)).to.deep.equal({ ...alike, med: 4_000_000_000 });
+      expect(cutRoute(1, over)).to.deep.equal({ ...alike, med: 3_999_999_997 });
+      expect(cutRoute(2, over)).to.deep.equal({ ...alike, med: 3_999_999_994 });
+    }
+  });
+
+  it('simple mode: each second holder stands two steps further down where nodes are in several ASes', () => {
+    const others = { nodeSelector: { matchLabels: { rack: 'b' } }, localAsn: 64_513 };
+    const several = [peer({ overrides: [others] })];
+    expect(cutRoute(2, {}, several)).to.include({ prepend: 3 });
+    expect(cutRoute(3, {}, several)).to.include({ prepend: 9 });
+    const internal = [peer({ overrides: [others], asn: 64_512, localAsn: 64_512 })];
+    expect(cutRoute(3, {}, internal)).to.include({ localPref: 75 });
+  });
+
   it('simple mode: a process that waits announces no anycast claim, and says which process does', () => {
     const announcer = announcerOf({
       isLeading: false,
-      hasAnnounced: true,
-      reading: { holder: 'b_1', isOwn: false, isLeaving: false },
+      turn: 1,
+      reading: { holder: 'b_1', isOwn: false, isLeaving: false, transitions: 2 },
     });
     const from = clusterView({ documents: of(claim(ANYCAST)), announcer });
     expect(announced(desired(from))).to.deep.equal([]);
@@ -169,20 +199,52 @@ describe('claims of the API', () => {
   });
 
   const lapsed = [
-    { level: '0', epoch: undefined, prepend: 9, localPref: 75 },
-    { level: '0', epoch: 6, prepend: 9, localPref: 75 },
-    { level: '0', epoch: 7, prepend: 12, localPref: 50 },
-    { level: '2', epoch: 7, prepend: 15, localPref: 25 },
+    { level: '0', epoch: undefined, med: 4_000_000_000, prepend: 9, localPref: 75 },
+    { level: '0', epoch: 6, med: 3_999_999_982, prepend: 9, localPref: 75 },
+    { level: '0', epoch: 7, med: 3_999_999_979, prepend: 9, localPref: 75 },
+    { level: '1', epoch: 7, med: 3_999_999_980, prepend: 15, localPref: 25 },
+    { level: '2', epoch: 7, med: 3_999_999_981, prepend: 15, localPref: 25 },
   ];
-  for (const { level, epoch, prepend, localPref } of lapsed) {
-    it(`stand below all others when the Lease has run out: level ${level}, epoch ${epoch} (C13)`, () => {
-      const labels = { [nodeLabel(NODE)]: level };
-      const object = claim({ labels, ...(epoch !== undefined && { epoch }) });
-      const from = clusterView({ documents: of(object), fencedSinceMs: 1, hasLapsed: true });
-      const [route] = desired(from).peers[0]?.routes ?? [];
-      expect(route?.attributes).to.include({ prepend, localPref });
+  for (const { level, epoch, med, prepend, localPref } of lapsed) {
+    it(`stand below all others when the Lease has run out, the later the higher: level ${level}, epoch ${epoch} (C13)`, () => {
+      expect(lapsedRoute(level, epoch)).to.deep.equal({ prepend, localPref, med });
     });
   }
+
+  function lapsedRoute(level: string, epoch?: number, peers = [peer()]) {
+    const labels = { [nodeLabel(NODE)]: level };
+    const object = claim({ labels, ...(epoch !== undefined && { epoch }) });
+    const documents = { ...of(object), peers: peers.map((each) => sourced(each)) };
+    const from = clusterView({ documents, fencedSinceMs: 1, hasLapsed: true });
+    return desired(from).peers[0]?.routes[0]?.attributes;
+  }
+
+  it('stand apart by each second epoch where nodes are in several ASes, whose MEDs no router compares (C13)', () => {
+    const others = { nodeSelector: { matchLabels: { rack: 'b' } }, localAsn: 64_513 };
+    const several = [peer({ overrides: [others] })];
+    expect(lapsedRoute('0', 6, several)).to.include({ prepend: 9 });
+    expect(lapsedRoute('0', 7, several)).to.include({ prepend: 12 });
+    const internal = [peer({ overrides: [others], asn: 64_512, localAsn: 64_512 })];
+    expect(lapsedRoute('0', 7, internal)).to.include({ localPref: 75 });
+  });
+
+  it('simple mode: three steps of local preference that differ, whatever the pool says, and three lower ones while they drain (C18)', () => {
+    const table = new RouteAttributeTable();
+    const { placement } = pool();
+    for (const localPref of [undefined, 0, 1, 2, 3, 5, 6, 7, 99, 100, 400]) {
+      const words = advertisement(localPref === undefined ? {} : { localPref });
+      const prefs = [false, true].flatMap((isDraining) =>
+        ([0, 1, 2] as const).map((level) => {
+          const standing = { placement, level, isDraining, isSimple: true };
+          return table.attributes(words, standing).localPref;
+        }),
+      );
+      expect(prefs, `localPref ${localPref}`).to.deep.equal(
+        prefs.toSorted((x = 0, y = 0) => y - x),
+      );
+      expect(new Set(prefs).size, `localPref ${localPref}`).to.equal(6);
+    }
+  });
 
   it('have six local preferences that differ, whatever the pool says, and six more that are lower while they drain (C18)', () => {
     const table = new RouteAttributeTable();

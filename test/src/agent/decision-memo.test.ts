@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type DesiredState, desired } from '../../../src/agent/desired.ts';
-import type { View } from '../../../src/agent/view.ts';
+import type { Departure, View } from '../../../src/agent/view.ts';
 import type { Documents, Sourced } from '../../../src/model/documents.ts';
 import type { IpClaim } from '../../../src/model/ip-claim.ts';
 import { ANYCAST_LABEL } from '../../../src/model/names.ts';
@@ -28,6 +28,14 @@ const NO_DRAINS = new Map<string, never>();
 /** what is the same object in every View, as an agent has it */
 const BASE = view();
 const DRAIN = { sinceMs: 3000, reason: 'x' };
+const STALE = { sinceMs: 0, untilMs: 12_000, sentence: 'the API is silent' };
+/** of the very claims that the documents may have, too: what is decided on both is not the same */
+const DEPARTURES: readonly Departure[] = CLAIMS.map((each) => ({
+  claim: each,
+  pool: pool({ drain: { on: [], waitSeconds: 10 } }),
+  sinceMs: 2000,
+  reason: 'its document was removed',
+}));
 const lists = {
   peers: PEERS.map((each) => sourced(each)),
   pools: POOLS.map((each) => [sourced(each)]),
@@ -46,6 +54,8 @@ const worlds = fc.record({
   pool: fc.constantFrom(0, 1),
   nowMs: fc.constantFrom(0, 5000, 15_000, 20_000),
   isDrained: fc.boolean(),
+  isStale: fc.boolean(),
+  departing: fc.array(fc.boolean(), { minLength: COUNT, maxLength: COUNT }),
   waiting: fc.constantFrom(undefined, 4000, 10_000),
 });
 
@@ -75,13 +85,20 @@ function viewOf(world: World): View {
     },
     ...(world.isFenced ? { fencedSinceMs: 1 } : {}),
     ...(world.isDrained ? { nodeDrain: DRAIN } : {}),
+    ...(world.isStale ? { staleApi: STALE } : {}),
+    departures: new Map(
+      DEPARTURES.filter((_, index) => world.departing[index] === true).map((each) => [
+        each.claim.object.name,
+        each,
+      ]),
+    ),
   };
 }
 
 /** the same View of other objects: nothing is remembered of them */
 function fresh(from: View): View {
   const docs: Documents = structuredClone(from.documents);
-  return { ...from, documents: docs };
+  return { ...from, documents: docs, departures: structuredClone(from.departures) };
 }
 
 const told = ({ claims, peers, wakeAtMs }: DesiredState) => ({ claims, peers, wakeAtMs });
@@ -115,5 +132,34 @@ describe('decisions that are remembered', () => {
     const next = desired({ ...from, documents: { ...all, claims: changed } });
     expect(next.claims.filter((one) => !first.claims.includes(one))).to.deep.equal([]);
     expect(next.claims).to.have.length(299);
+  });
+
+  it('are the same objects of claims that leave, until their wait is over', () => {
+    const many = Array.from({ length: 200 }, (_, index) =>
+      sourced(claim({ at: `198.51.100.${index}` }), index),
+    );
+    const leaving = pool({ drain: { on: [], waitSeconds: 10 } });
+    const departures = new Map(
+      many.map((each): [string, Departure] => [
+        each.object.name,
+        { claim: each, pool: leaving, sinceMs: 0, reason: 'its document was removed' },
+      ]),
+    );
+    const all = { ...documents({ peers: [peer({ maxRoutes: 1000 })] }), claims: [] };
+    const from = { ...view({ documents: all }), departures, nowMs: 1 };
+    const first = desired(from);
+    const again = desired({ ...from, nowMs: 9000 });
+    expect(first.claims).to.have.length(200);
+    expect(again.claims.every((one, index) => one === first.claims[index])).to.equal(true);
+    const over = desired({ ...from, nowMs: 10_000 });
+    expect(over.peers[0]?.routes).to.deep.equal([]);
+  });
+
+  it('count again though a source has made new lists of the same pools', () => {
+    const all = { ...documents(), claims: [sourced(claim({ at: '198.51.100.1' }))] };
+    const from = view({ documents: all });
+    const [first] = desired(from).claims;
+    const [again] = desired({ ...from, documents: { ...all, pools: [...all.pools] } }).claims;
+    expect(again).to.equal(first);
   });
 });

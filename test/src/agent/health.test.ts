@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { desired } from '../../../src/agent/desired.ts';
 import { GateHistory } from '../../../src/agent/gate-history.ts';
 import {
-  checkKey,
+  checkKeys,
   claimFinding,
   JOIN_KEY,
   joinFinding,
@@ -20,7 +20,7 @@ function answered(answers: string): ReadonlyMap<string, Verdict> {
     const kind = letter === '+' ? 'pass' : 'fail';
     verdict = stepVerdict(verdict, { kind, sentence: kind }, spec, at);
   }
-  return new Map([[checkKey(subject, 0), verdict]]);
+  return new Map([[checkKeys(subject)[0] ?? '', verdict]]);
 }
 
 describe('claimFinding', () => {
@@ -48,6 +48,24 @@ describe('claimFinding', () => {
     const two = claim({ checks: [spec, check('/run/other')] });
     expect(claimFinding(two, answered('++'), false).isOpen).to.equal(false);
     expect(claimFinding(two, answered('++'), true).isOpen).to.equal(true);
+  });
+
+  it('takes the answers of no other check, whatever its place', () => {
+    const other = check('/run/other', { successes: 2, failures: 3 });
+    const moved = claim({ checks: [other, spec] });
+    const replaced = claim({ checks: [other] });
+    const tuned = claim({ checks: [check('/run/ok', { successes: 5, failures: 9 })] });
+    expect(claimFinding(replaced, answered('++'), false).isOpen).to.equal(false);
+    expect(claimFinding(moved, answered('---'), false).sentence).to.equal(
+      'a check was not asked yet',
+    );
+    expect(claimFinding(tuned, answered('++'), false).isOpen).to.equal(true);
+  });
+
+  it('asks the same twice where the claim says so, each with its own counts', () => {
+    const twice = claim({ checks: [spec, check('/run/ok', { successes: 5, failures: 9 })] });
+    expect(new Set(checkKeys(twice)).size).to.equal(2);
+    expect(claimFinding(twice, answered('++'), false).isOpen).to.equal(false);
   });
 });
 
@@ -108,15 +126,15 @@ describe('GateHistory', () => {
     history.rememberAll(desired(view({ documents: all })).claims, 10);
     history.rememberAll(desired(view({ documents: all })).claims, 20);
     expect(history.sinceMs(VIP, 'healthy')).to.equal(10);
-    expect(history.sinceMs(`${VIP} tor`, 'allowed')).to.equal(10);
+    expect(history.sinceMs(VIP, 'allowed', 'tor')).to.equal(10);
     const other = documents({ peers: [peer({ name: 'spine' })] });
     history.rememberAll(desired(view({ documents: other })).claims, 30);
     expect(history.sinceMs(VIP, 'healthy')).to.equal(10);
-    expect(history.sinceMs(`${VIP} tor`, 'allowed')).to.equal(undefined);
-    expect(history.sinceMs(`${VIP} spine`, 'allowed')).to.equal(30);
+    expect(history.sinceMs(VIP, 'allowed', 'tor')).to.equal(undefined);
+    expect(history.sinceMs(VIP, 'allowed', 'spine')).to.equal(30);
     history.rememberAll([], 40);
     expect(history.sinceMs(VIP, 'healthy')).to.equal(undefined);
-    expect(history.sinceMs(`${VIP} spine`, 'allowed')).to.equal(undefined);
+    expect(history.sinceMs(VIP, 'allowed', 'spine')).to.equal(undefined);
   });
 });
 
@@ -129,7 +147,7 @@ describe('checks of the API', () => {
       const seen = view({ documents: { ...documents(), claims } });
       const wanted = wantedChecks('none', desired(seen), seen);
       expect(wantedChecks('none', desired(seen), seen), 'no change').to.deep.equal(wanted);
-      return wanted.get(checkKey(object, 0))?.target;
+      return wanted.get(checkKeys(object)[0] ?? '')?.target;
     });
     const [ofFiles, ofApi] = targets;
     expect(ofFiles).to.deep.equal(asking.target);

@@ -3,13 +3,23 @@
 import { expect } from 'chai';
 import { desired } from '../../../src/agent/desired.ts';
 import { HeardDocuments } from '../../../src/agent/heard-documents.ts';
-import { formatSavedView, parseSavedView, SAVED_VERSION } from '../../../src/agent/saved-view.ts';
+import { formatSavedView, SAVED_VERSION } from '../../../src/agent/saved-view.ts';
 import type { View } from '../../../src/agent/view.ts';
 import type { Documents } from '../../../src/model/documents.ts';
 import type { IpClaim } from '../../../src/model/ip-claim.ts';
 import type { IpPool } from '../../../src/model/ip-pool.ts';
 import { ANYCAST_LABEL } from '../../../src/model/names.ts';
-import { advertisement, announced, claim, documents, gateOf, pool, VIP, view } from './scenery.ts';
+import {
+  advertisement,
+  announced,
+  claim,
+  documents,
+  gateOf,
+  pool,
+  savedViewIn,
+  VIP,
+  view,
+} from './scenery.ts';
 
 const joined = { isOpen: true, sentence: 'joined' };
 const CLUSTER = { joined, isReady: true, drains: new Map(), addresses: [] };
@@ -41,6 +51,10 @@ function seen(...steps: readonly Documents[]): Documents {
   return heard.documents;
 }
 
+const WIDE = pool({
+  advertisements: [advertisement({ discardRoute: true, aggregationLength: { ipv4: 26 } })],
+});
+
 const viewOf = (known: Documents): View => view({ documents: known, cluster: CLUSTER });
 const routes = (known: Documents) => announced(desired(viewOf(known)));
 const med = (known: Documents) => desired(viewOf(known)).claims[0]?.peers[0]?.route?.attributes.med;
@@ -68,6 +82,17 @@ describe('an address of a Service outlives its pool', () => {
     expect(routes(seen(fromApi([MED], OF_SERVICE), fromApi([], released)))).to.deep.equal([]);
   });
 
+  it('the pool goes, and its aggregate with it: the host route goes out', () => {
+    const before = seen(fromApi([WIDE], OF_SERVICE));
+    const known = seen(fromApi([WIDE], OF_SERVICE), fromApi([], OF_SERVICE));
+    const wishes = (documents: Documents) =>
+      desired({ ...viewOf(documents), discards: new Map() }).discards.size;
+    expect([before, known].map(wishes)).to.deep.equal([1, 0]);
+    expect(routes(known)).to.deep.equal([`tor ${VIP}`]);
+    const [decision] = desired(viewOf(known)).claims;
+    expect(decision?.peers[0]?.allowed.sentence).to.include('pool vips is gone');
+  });
+
   it('a restart forgets nothing: neither what went before it nor what went meanwhile', () => {
     const before = seen(fromApi([MED], OF_SERVICE), fromApi([], OF_SERVICE));
     for (const known of [before, seen(fromApi([MED], OF_SERVICE))]) {
@@ -79,8 +104,8 @@ describe('an address of a Service outlives its pool', () => {
         documents: rest,
         claimDrains: [],
       });
-      const heard = new HeardDocuments({ ...OPTIONS, saved: parseSavedView(file) });
-      heard.restore(AT);
+      const heard = new HeardDocuments({ ...OPTIONS, saved: savedViewIn(file) });
+      heard.restore('api', AT);
       heard.learn('api', fromApi([], OF_SERVICE), AT);
       expect(routes(heard.documents ?? before)).to.deep.equal([`tor ${VIP}`]);
       expect(med(heard.documents ?? before)).to.equal(7);

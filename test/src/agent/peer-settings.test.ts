@@ -242,7 +242,7 @@ describe('PasswordFiles', () => {
       files.refresh([one]);
     });
 
-    for (const code of ['EMFILE', 'ENFILE', 'EIO', 'EACCES', 'ESTALE']) {
+    for (const code of ['EAGAIN', 'EMFILE', 'ENFILE', 'EIO', 'EACCES', 'ESTALE']) {
       it(`keeps the key when it cannot be read just now (${code})`, () => {
         read = failing(code);
         expect(files.refresh([one])).to.equal(false);

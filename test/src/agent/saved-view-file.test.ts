@@ -1,18 +1,18 @@
 /** The saved View on a disk that does not answer: a pipe in the place of the file that is written, which takes nothing until somebody reads. */
 
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { NamedTimers } from '../../../src/agent/named-timers.ts';
-import { formatSavedView, parseSavedView, type SavedView } from '../../../src/agent/saved-view.ts';
+import { formatSavedView, type SavedView } from '../../../src/agent/saved-view.ts';
 import { SavedViewFile } from '../../../src/agent/saved-view-file.ts';
 import { ViewSaver } from '../../../src/agent/view-saver.ts';
 import { type Log, SILENT_LOG } from '../../../src/log/log.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { claim, documents, sourced } from './scenery.ts';
+import { claim, documents, savedViewIn, sourced } from './scenery.ts';
 
 function viewOf(savedAtMs: number, count = 1): SavedView {
   const claims = Array.from({ length: count }, (_, n) =>
@@ -26,7 +26,11 @@ describe('the saved View on disk', () => {
   let folder = '';
   let path = '';
   const warnings: string[] = [];
-  const log: Log = { ...SILENT_LOG, warn: (_name, _fields, text) => void warnings.push(text) };
+  const log: Log = {
+    ...SILENT_LOG,
+    warn: (_name, { reason }, text) =>
+      void warnings.push([text, ...(reason ? [reason] : [])].join(': ')),
+  };
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'herald-view-'));
@@ -40,8 +44,18 @@ describe('the saved View on disk', () => {
     const view = viewOf(1, 1201);
     await file.save(view);
     expect(file.load()).to.deep.equal(view);
-    expect(parseSavedView(formatSavedView(view))).to.deep.equal(view);
+    expect(savedViewIn(formatSavedView(view))).to.deep.equal(view);
     expect(warnings).to.deep.equal([]);
+  });
+
+  it('is not used where it is damaged, and the log says what is wrong', () => {
+    mkdirSync(dirname(path));
+    const text = formatSavedView(viewOf(1)).replace('"holdSeconds":9', '"holdSeconds":null');
+    writeFileSync(path, text);
+    expect(new SavedViewFile(path, log).load()).to.equal(undefined);
+    expect(warnings).to.deep.equal([
+      'the saved View is not used: View.documents.peers[0].object.timers.holdSeconds is no whole number from 0 to 65535',
+    ]);
   });
 
   it('is not waited for: a disk that stalls holds up nothing, and of what came meanwhile the newest is written', async () => {
@@ -60,12 +74,12 @@ describe('the saved View on disk', () => {
     rmSync(`${path}.new`);
     await reader.close();
     await saved;
-    expect(parseSavedView(readFileSync(path, 'utf8'))?.savedAtMs).to.equal(4);
+    expect(savedViewIn(readFileSync(path, 'utf8'))?.savedAtMs).to.equal(4);
   });
 
   it('is waited for at a stop, and not for longer than a stop may take', async () => {
     const clock = new ManualClock();
-    const saves: (() => void)[] = [];
+    const saves: ((isKept: boolean) => void)[] = [];
     const saver = new ViewSaver({
       clock,
       timers: new NamedTimers(clock),
@@ -84,7 +98,7 @@ describe('the saved View on disk', () => {
     await first;
     expect(ended).to.equal('by its time');
     const second = saver.settled(1000);
-    saves[0]?.();
-    await second;
+    saves[0]?.(true);
+    expect(await second).to.equal(true);
   });
 });

@@ -8,7 +8,7 @@ import {
   type SavedView,
   withCarried,
 } from '../../../src/agent/saved-view.ts';
-import { claim, documents, peer, sourced } from './scenery.ts';
+import { claim, documents, peer, savedViewIn, sourced } from './scenery.ts';
 
 const { peers, pools, claims } = documents({
   peers: [peer({ password: { kind: 'file', path: '/etc/key' } })],
@@ -25,7 +25,7 @@ const saved: SavedView = {
 
 describe('the saved View', () => {
   it('comes back as it was', () => {
-    expect(parseSavedView(formatSavedView(saved))).to.deep.equal(saved);
+    expect(parseSavedView(formatSavedView(saved))).to.deep.equal({ ok: true, saved });
   });
 
   const bad = [
@@ -37,7 +37,7 @@ describe('the saved View', () => {
     { name: 'no documents', text: '{"version":1,"savedAtMs":1,"routerId":1,"claimDrains":[]}' },
   ];
   for (const { name, text } of bad) {
-    it(`is none for ${name}`, () => expect(parseSavedView(text)).to.equal(undefined));
+    it(`is none for ${name}`, () => expect(savedViewIn(text)).to.equal(undefined));
   }
 });
 
@@ -55,6 +55,24 @@ describe('documents carried over a restart', () => {
     const kept = carriedOver(now, carried);
     expect(kept).to.deep.equal({ ...none, claims });
     expect(withCarried(now, kept).claims).to.deep.equal(claims);
+  });
+
+  it('stands in with what can be read of it now: that it is withdrawn (C14)', () => {
+    const faults = [fault('API', 'IPClaim/198.51.100.7')];
+    const [saved] = claims;
+    if (saved === undefined) throw new Error('no claim');
+    const withdrawn = { reason: 'Released: Service a/b has given it back' };
+    const { checks: _, ...core } = { ...saved.object, withdrawn };
+    const cores = new Map([[core.name, core]]);
+    const kept = carriedOver({ ...none, faults, cores }, carried);
+    expect(kept.claims[0]?.object).to.deep.equal({ ...saved.object, withdrawn });
+  });
+
+  it('does not stand in for a pool that overlaps another one, unless it was another form that was accepted', () => {
+    const now = { ...none, faults: [fault('API', 'IPPool/vips')] };
+    expect(carriedOver({ ...now, conflicting: pools }, carried).pools).to.deep.equal([]);
+    const edited = pools.map((each) => ({ ...each, object: { ...each.object, ranges: [] } }));
+    expect(carriedOver({ ...now, conflicting: edited }, carried).pools).to.deep.equal(pools);
   });
 
   it('stands in for all of a file that cannot be read', () => {

@@ -6,6 +6,7 @@
 import { type Address, addressKey, parseAddress } from 'bgp-ts';
 import { type DesiredState, desired } from '../../../src/agent/desired.ts';
 import type { Gate, GateName } from '../../../src/agent/gate.ts';
+import { parseSavedView, type SavedView } from '../../../src/agent/saved-view.ts';
 import type { View } from '../../../src/agent/view.ts';
 import { parseAddressRange } from '../../../src/model/address-range.ts';
 import type { BgpPeer } from '../../../src/model/bgp-peer.ts';
@@ -159,4 +160,10 @@ export function gateOf(from: View, name: GateName): Gate {
   const found = gates.find((gate) => gate.name === name);
   if (found === undefined) throw new Error(`no gate ${name}`);
   return found;
+}
+
+/** of a file that can be used; undefined: it cannot */
+export function savedViewIn(text: string): SavedView | undefined {
+  const parsed = parseSavedView(text);
+  return parsed.ok ? parsed.saved : undefined;
 }

@@ -214,7 +214,7 @@ describe('health-check ports', () => {
     const world = new World();
     const ports = new NodePorts(world);
     world.answers = () => said(200);
-    ports.apply(new Set([30_001]));
+    ports.apply(new Map([[30_001, 'a']]));
     world.clock.advance(1);
     expect(ports.answers.get(30_001)).to.equal('serving');
     world.answers = () => said(503);
@@ -226,7 +226,7 @@ describe('health-check ports', () => {
     world.answers = () => said(404);
     world.clock.advance(500);
     expect(ports.answers.get(30_001)).to.equal('empty');
-    ports.apply(new Set());
+    ports.apply(new Map());
     expect(ports.answers.size).to.equal(0);
     expect(world.clock.pendingTimers).to.equal(0);
   });
@@ -245,7 +245,7 @@ describe('health-check ports', () => {
       world.clock.advance(251);
       return ports.answers.get(30_001);
     };
-    ports.apply(new Set([30_001]));
+    ports.apply(new Map([[30_001, 'a']]));
     expect(told(body(3, false))).to.equal('serving');
     expect(told(body(0, false))).to.equal('empty');
     expect(told(body(3, false))).to.equal('serving');
@@ -259,7 +259,7 @@ describe('health-check ports', () => {
     const world = new World();
     const ports = new NodePorts(world);
     world.answers = () => said(200);
-    ports.apply(new Set(Array.from({ length: 1000 }, (_, index) => 30_000 + index)));
+    ports.apply(manyOf('a', 1000));
     world.clock.advance(2100);
     expect(ports.answers.size).to.equal(1000);
     expect(world.asked.length).to.be.below(1200);
@@ -270,13 +270,36 @@ describe('health-check ports', () => {
     expect(world.clock.pendingTimers).to.equal(0);
   });
 
+  it('of a namespace that has one are asked as often beside thousands of another namespace', () => {
+    const world = new World();
+    const ports = new NodePorts(world);
+    world.answers = () => said(200);
+    ports.apply(new Map([...manyOf('many', 2700), [40_000, 'few']]));
+    world.clock.advance(6000);
+    expect(ports.answers.size).to.equal(2701);
+    for (let loss = 0; loss < 10; loss += 1) {
+      world.answers = (url) => said(url.includes(':40000/') ? 503 : 200);
+      world.clock.advance(270);
+      expect(ports.answers.get(40_000), `loss ${loss}`).to.equal('empty');
+      world.answers = () => said(200);
+      world.clock.advance(270);
+      expect(ports.answers.get(40_000), `loss ${loss}`).to.equal('serving');
+    }
+    // and no more often, nor the others less than they were
+    world.asked.length = 0;
+    world.clock.advance(10_000);
+    expect(world.asked.filter((url) => url.includes(':40000/')).length).to.be.within(35, 42);
+    expect(world.asked.length).to.be.within(4500, 5200);
+    ports.stop();
+  });
+
   it('are asked at the node’s own address where loopback has nobody', () => {
     const world = new World();
     const ports = new NodePorts(world);
     ports.hosts = ['127.0.0.1', '192.0.2.5', '2001:db8::5'];
     world.answers = (url) =>
       url.includes('2001') ? said(200) : { kind: 'silent', sentence: 'refused' };
-    ports.apply(new Set([30_001]));
+    ports.apply(new Map([[30_001, 'a']]));
     world.clock.advance(10);
     expect(ports.answers.get(30_001)).to.equal('serving');
     expect(world.asked.at(-1)).to.equal('http://[2001:db8::5]:30001/');
@@ -286,3 +309,7 @@ describe('health-check ports', () => {
     ports.stop();
   });
 });
+
+function manyOf(namespace: string, count: number): ReadonlyMap<number, string> {
+  return new Map(Array.from({ length: count }, (_, index) => [30_000 + index, namespace]));
+}

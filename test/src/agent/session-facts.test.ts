@@ -29,7 +29,7 @@ describe('what sessions say', () => {
     facts.take({ kind: 'transition', peer: 'tor', from: 'open-confirm', to: 'established' });
     expect(facts.told([SESSION])[0]?.lastError).to.equal('connection refused');
     facts.take(WORDS);
-    facts.told([]);
+    facts.take({ kind: 'removed', peer: 'tor' });
     expect(facts.told([SESSION])[0]?.lastError).to.equal('connection refused');
   });
 
@@ -65,7 +65,7 @@ describe('what sessions say', () => {
   it('forgets the sessions whose names are gone', () => {
     const facts = new SessionFacts();
     come(facts, 'tor', [REFUSED]);
-    facts.told([{ ...SESSION, name: 'spine' }]);
+    facts.take({ kind: 'removed', peer: 'tor' });
     expect(facts.carriers(UP).of('tor', 'ipv4').kind).to.equal('down');
     expect(facts.refusal('tor', 'ipv6')).to.equal(undefined);
   });

@@ -78,6 +78,7 @@ describe('the look commands', () => {
     };
     return new ControlServer({
       path,
+      identity: { pid: 1, version: '0.9.0', node: 'node-a' },
       status: () => current,
       subscribe: (onChange) => {
         listeners.add(onChange);

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   existsSync,
   mkdirSync,
@@ -15,17 +16,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Address, formatAddress } from 'bgp-ts';
 import { expect } from 'chai';
-import type { AgentStatus, DrainAnswer } from '../../../src/agent/status.ts';
+import type { ClaimStatus, DrainAnswer, StatusDocument } from '../../../src/agent/status.ts';
 import { ControlClient } from '../../../src/control/client.ts';
 import { ControlServer } from '../../../src/control/server.ts';
 import { untilValue } from '../../support/poll.ts';
-import { sampleStatus } from './sample-status.ts';
+import { claim, claimPeer, gates, sampleStatus } from './sample-status.ts';
 
 class Rig {
   readonly orders: string[] = [];
+  readonly failures: string[] = [];
   readonly listeners = new Set<() => void>();
-  current: AgentStatus = sampleStatus();
+  current: StatusDocument = sampleStatus();
   built = 0;
+  mistake: Error | undefined;
   buildMs = 0;
   answer: DrainAnswer = { ok: true, sentence: 'draining' };
   readonly server: ControlServer;
@@ -40,8 +43,11 @@ class Rig {
     this.server = new ControlServer({
       path,
       watchPatienceMs,
+      identity: { pid: 4711, version: '0.1.0', node: 'master-1' },
+      onFailed: (error) => this.failures.push(String(error)),
       status: () => {
         this.built += 1;
+        if (this.mistake !== undefined) throw this.mistake;
         for (const startMs = performance.now(); performance.now() - startMs < this.buildMs; );
         return this.current;
       },
@@ -54,10 +60,56 @@ class Rig {
     });
   }
 
-  change(over: Partial<AgentStatus>): void {
+  change(over: Partial<StatusDocument>): void {
     this.current = { ...this.current, ...over };
     for (const listener of this.listeners) listener();
   }
+}
+
+/** Claims of some 5 KB, and how many of them were put into text in each turn of the main thread. */
+class CountedClaims implements Iterable<ClaimStatus> {
+  readonly #length: number;
+  readonly #turns = new Map<number, number>();
+  #turn = 0;
+  #next: NodeJS.Immediate | undefined;
+
+  constructor(length: number) {
+    this.#length = length;
+    const count = () => {
+      this.#turn += 1;
+      this.#next = setImmediate(count);
+    };
+    count();
+  }
+
+  get count(): number {
+    return this.perTurn.reduce((sum, each) => sum + each, 0);
+  }
+
+  get perTurn(): readonly number[] {
+    return [...this.#turns.values()];
+  }
+
+  stop(): void {
+    clearImmediate(this.#next);
+  }
+
+  *[Symbol.iterator](): Iterator<ClaimStatus> {
+    const peers = Array.from({ length: 8 }, (_, n) => claimPeer({ peer: `tor-${n}` }));
+    for (let n = 0; n < this.#length; n += 1) {
+      const toJSON = () => {
+        this.#turns.set(this.#turn, (this.#turns.get(this.#turn) ?? 0) + 1);
+        return { ...one, toJSON: undefined };
+      };
+      const one = claim(`192.0.2.${n % 256}`, { peers, ...{ toJSON } });
+      yield one;
+    }
+  }
+}
+
+function present<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('it is not there');
+  return value;
 }
 
 function raw(
@@ -239,6 +291,27 @@ describe('ControlServer', () => {
       expect(await client.status()).to.deep.equal({ ok: true, value: rig.current });
     });
 
+    it('the status to a client that has closed its half; a watcher that does so is gone', async () => {
+      const rig = await serve();
+      const ask = async (what: string) => {
+        const socket = connect({ path, allowHalfOpen: true });
+        let text = '';
+        socket.setEncoding('utf8').on('data', (chunk: string) => {
+          text += chunk;
+        });
+        socket.end(`GET ${what} HTTP/1.0\r\n\r\n`);
+        await once(socket, 'end');
+        return text;
+      };
+      // the second has to wait for its turn
+      rig.buildMs = 50;
+      for (const answer of [await ask('/status'), await ask('/status')]) {
+        const [, body = ''] = answer.split('\r\n\r\n');
+        expect(JSON.parse(body)).to.deep.equal(rig.current);
+      }
+      expect(await ask('/watch')).to.match(/^HTTP\/1.1 200/);
+    });
+
     it('the status to many at once: built for all who wait together, and not all of the time', async () => {
       const rig = await serve();
       rig.buildMs = 50;
@@ -247,6 +320,132 @@ describe('ControlServer', () => {
       for (const { status } of await Promise.all(asked)) expect(status).to.equal(200);
       expect(rig.built).to.be.below(10);
       expect(rig.built * 50).to.be.below((performance.now() - startedMs) * 0.8 + 50);
+    });
+
+    describe('of thousands of claims (A11)', () => {
+      it('in pieces: no turn of the main thread has more than a few hundred kilobytes of it', async () => {
+        const rig = await serve();
+        const claims = new CountedClaims(2000);
+        rig.current = { ...rig.current, claims: [...claims] };
+        const { status, text } = await raw(path, { path: '/status' });
+        claims.stop();
+        expect(status).to.equal(200);
+        expect(JSON.parse(text).claims).to.have.length(2000);
+        // some 5 KB each
+        expect(Math.max(...claims.perTurn), 'claims in one turn').to.be.below(200);
+        expect(claims.perTurn.length, 'turns').to.be.above(10);
+      });
+
+      it('as its reader takes it: who does not read costs a piece, not the whole', async () => {
+        const rig = await serve();
+        const claims = new CountedClaims(2000);
+        rig.current = { ...rig.current, claims: [...claims] };
+        const sockets = ['/status', '/watch'].map((each) => {
+          const socket = connect(path);
+          socket.pause();
+          socket.write(`GET ${each} HTTP/1.1\r\nhost: agent\r\n\r\n`);
+          return socket;
+        });
+        await untilValue(
+          'both are served',
+          () => claims.count,
+          (count) => count > 50,
+        );
+        // somebody who reads is served meanwhile, to the end
+        expect((await raw(path, { path: '/status' })).status).to.equal(200);
+        claims.stop();
+        expect(claims.count, 'claims that were told').to.be.within(2000, 3000);
+        for (const socket of sockets) socket.destroy();
+      });
+
+      it('to watchers in pieces, too', async () => {
+        const rig = await serve();
+        const claims = new CountedClaims(2000);
+        rig.current = { ...rig.current, claims: [...claims] };
+        const abort = new AbortController();
+        const seen: number[] = [];
+        const watching = client.watch((status) => seen.push(status.claims.length), abort.signal);
+        await untilValue(
+          'the first',
+          () => seen.length,
+          (length) => length === 1,
+        );
+        rig.change({ pid: 2 });
+        await untilValue(
+          'the second',
+          () => seen.length,
+          (length) => length === 2,
+        );
+        claims.stop();
+        abort.abort();
+        await watching;
+        expect(seen).to.deep.equal([2000, 2000]);
+        expect(Math.max(...claims.perTurn), 'claims in one turn').to.be.below(200);
+      });
+
+      it('with the gates of a claim once for a reader who asks for that, and the reader has them all', async () => {
+        const rig = await serve();
+        const own = gates();
+        const allowed = { ...present(own[4]), sentence: 'an advertisement selects this peer' };
+        const peer = claimPeer({
+          gates: own.map((gate) => (gate.name === 'allowed' ? allowed : gate)),
+        });
+        const one = claim('192.0.2.7', { gates: own, peers: [peer, { ...peer, peer: 'tor-b' }] });
+        rig.change({ claims: [one] });
+        const all = JSON.parse((await raw(path, { path: '/status' })).text);
+        const once = JSON.parse((await raw(path, { path: '/status?gates=once' })).text);
+        expect(all.claims[0].peers[1].gates).to.have.length(6);
+        expect(once.claims[0].peers[1].gates).to.deep.equal([allowed]);
+        expect(await client.status()).to.deep.equal({ ok: true, value: all });
+      });
+    });
+
+    it('who it is without looking at anything', async () => {
+      const rig = await serve();
+      const { text } = await raw(path, { path: '/identity' });
+      expect(JSON.parse(text)).to.deep.equal({ pid: 4711, version: '0.1.0', node: 'master-1' });
+      expect(await client.isAgent()).to.equal(true);
+      expect(rig.built).to.equal(0);
+    });
+
+    it('500 where an answer cannot be made, and goes on', async () => {
+      const rig = await serve();
+      rig.mistake = new RangeError('Invalid string length');
+      for (const each of ['/status', '/watch']) {
+        const { status, text } = await raw(path, { path: each });
+        expect(status).to.equal(500);
+        expect(JSON.parse(text).sentence).to.include('the log of the agent says why');
+      }
+      // three who wait for one that is built later
+      const late = await Promise.all([1, 2, 3].map(() => raw(path, { path: '/status' })));
+      expect(late.map(({ status }) => status)).to.deep.equal([500, 500, 500]);
+      rig.mistake = undefined;
+      rig.answer = new Proxy(rig.answer, {
+        get: () => {
+          throw new Error('a mistake in a drain');
+        },
+      });
+      expect((await raw(path, { path: '/drain', method: 'POST' }, '{}')).status).to.equal(500);
+      expect(rig.failures).to.have.length(6);
+      expect((await client.status()).ok).to.equal(true);
+    });
+
+    it('a mistake in the middle of a long answer ends that one, seen by its reader, and no other', async () => {
+      const rig = await serve();
+      rig.current = {
+        ...rig.current,
+        claims: {
+          *[Symbol.iterator]() {
+            for (let n = 0; n < 500; n += 1) yield claim('192.0.2.7');
+            throw new RangeError('Invalid string length');
+          },
+        },
+      };
+      const answer = await client.status();
+      expect(answer.ok ? '' : answer.sentence).to.include('closed the connection');
+      expect(rig.failures).to.deep.equal(['RangeError: Invalid string length']);
+      rig.current = sampleStatus();
+      expect((await client.status()).ok).to.equal(true);
     });
 
     it('drain and undrain, of an address or the node', async () => {

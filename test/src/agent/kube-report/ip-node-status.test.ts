@@ -31,6 +31,7 @@ function facts(over: Partial<ReportFacts> = {}): ReportFacts {
     refused: [],
     refusedCount: 0,
     levels: [],
+    awaited: [],
     released: [],
     moves: 0,
     isCurrent: true,

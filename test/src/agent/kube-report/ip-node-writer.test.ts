@@ -18,6 +18,7 @@ const FACTS: ReportFacts = {
   refused: [],
   refusedCount: 0,
   levels: [],
+  awaited: [],
   released: [],
   moves: 0,
   isCurrent: true,
@@ -99,7 +100,7 @@ describe('the writer of an IPNode', () => {
     expect(scene.writes).to.equal(1);
     await pass(scene.clock, 1300);
     expect(scene.writes).to.equal(2);
-    scene.set({ levels: [{ address: '192.0.2.7', level: 1 }] });
+    scene.set({ awaited: ['192.0.2.7'], levels: [{ address: '192.0.2.7', level: 1 }] });
     await pass(scene.clock, 300);
     expect(scene.writes).to.equal(3);
     scene.set({ released: ['192.0.2.7'], observedClaims: '99' });
@@ -129,10 +130,45 @@ describe('the writer of an IPNode', () => {
     expect(answered.at(-1)).to.equal(60);
   });
 
+  it('answers releases together where Services are made and deleted in a loop, and a lone one as soon as ever (B4)', async () => {
+    const scene = new Scene();
+    await pass(scene.clock, 10_000);
+    const release = (version: number) =>
+      scene.set({ released: [`192.0.2.7#${version}`], observedClaims: String(version) });
+    const before = scene.writes;
+    // one a second for two minutes
+    for (let version = 1; version <= 120; version += 1) {
+      release(version);
+      await pass(scene.clock, 1000);
+    }
+    // it was one every two seconds
+    expect(scene.writes - before).to.be.within(6, 10);
+    // what else happens does not wait for it
+    const { writes } = scene;
+    scene.set({ joined: { ...FACTS.joined, sentence: 'Ready again' } });
+    await pass(scene.clock, 2700);
+    expect(scene.writes, 'a fact').to.equal(writes + 1);
+    expect(scene.found?.status.observedClaims, 'goes with it').to.equal('120');
+    release(121);
+    scene.set({ awaited: ['192.0.2.9'], levels: [{ address: '192.0.2.9', level: 1 }] });
+    await pass(scene.clock, 500);
+    expect(scene.writes, 'a move').to.equal(writes + 2);
+    release(122);
+    await pass(scene.clock, 21_000);
+    expect(scene.found?.status.observedClaims, 'at the latest').to.equal('122');
+    // a while later
+    await pass(scene.clock, 60_000);
+    for (const version of [123, 124, 125]) {
+      release(version);
+      await pass(scene.clock, 2700);
+      expect(scene.found?.status.observedClaims).to.equal(String(version));
+    }
+  });
+
   it('does not write before the time that a busy server has asked for', async () => {
     const scene = new Scene();
     await pass(scene.clock, 10_000);
-    scene.set({ levels: [{ address: '192.0.2.7', level: 1 }] });
+    scene.set({ awaited: ['192.0.2.7'], levels: [{ address: '192.0.2.7', level: 1 }] });
     const error = new ApiError(429, 'TooManyRequests', 'busy', 20_000);
     scene.api.fault = () => ({ kind: 'before', error });
     await pass(scene.clock, 1000);

@@ -7,10 +7,12 @@ import { Agent } from '../../../../src/agent/agent.ts';
 import { type KubeReport, startKubeReport } from '../../../../src/agent/kube-report/kube-report.ts';
 import { MemoryAddressTable, MemoryHost } from '../../../../src/linux/memory-address-table.ts';
 import { SILENT_LOG } from '../../../../src/log/log.ts';
+import type { BgpPeer } from '../../../../src/model/bgp-peer.ts';
 import type { ClusterNode } from '../../../../src/model/cluster-node.ts';
 import type { Documents } from '../../../../src/model/documents.ts';
 import type { IpClaim } from '../../../../src/model/ip-claim.ts';
 import { DEFAULT_PLACEMENT, type IpPool } from '../../../../src/model/ip-pool.ts';
+import { ANYCAST_LABEL } from '../../../../src/model/names.ts';
 import { ApiUnreachable } from '../../../../src/sources/kube/api.ts';
 import { convertIpNode } from '../../../../src/sources/kube/convert-ip-node.ts';
 import { IP_CLAIMS, IP_NODES, LEASES } from '../../../../src/sources/kube/resources.ts';
@@ -78,8 +80,12 @@ function agentOf(clock: ManualClock): Agent {
   });
 }
 
-function fromApi(claims: readonly IpClaim[], pools: readonly IpPool[]): Documents {
-  const plain = documents({ peers: [peer()], pools, claims });
+function fromApi(
+  claims: readonly IpClaim[],
+  pools: readonly IpPool[],
+  peers: readonly BgpPeer[] = [peer()],
+): Documents {
+  const plain = documents({ peers, pools, claims });
   return {
     ...plain,
     peers: plain.peers.map((one) => ({ ...one, source: 'api' })),
@@ -102,7 +108,11 @@ class Scene {
   /** the version up to which it has heard */
   told = 0;
 
-  constructor(instance = 'instance-1', of?: Scene) {
+  constructor(
+    instance = 'instance-1',
+    of?: Scene,
+    awaitClaims?: (names: readonly string[]) => boolean,
+  ) {
     const clock = of?.clock ?? new ManualClock();
     const api = of?.api ?? new MemoryKubeApi();
     this.clock = clock;
@@ -117,6 +127,7 @@ class Scene {
       log: SILENT_LOG,
       node: 'n1',
       instance,
+      ...(awaitClaims === undefined ? {} : { awaitClaims }),
     });
     this.agent.start();
     this.agent.setNodeFacts(NODE);
@@ -169,7 +180,7 @@ describe('the report of an agent', () => {
     expect(scene.prepend).to.equal(0);
     expect(scene.report.health.lease?.isFenced).to.equal(false);
     expect(scene.status?.levels).to.deep.equal([{ address: VIP, level: 0 }]);
-    await pass(scene.clock, 100_000);
+    await pass(scene.clock, 150_000);
     // a server takes away what is not applied any more, the one in memory does not
     const last = scene.api.calls.findLast(({ subresource }) => subresource === 'status');
     expect(last?.body, 'as it should be, and told no more').to.not.have.nested.property(
@@ -279,6 +290,65 @@ describe('the report of an agent', () => {
     expect(scene.prepend).to.equal(undefined);
   });
 
+  it('tells of claims that were placed here straight as of facts: one write for many (F13)', async () => {
+    const scene = new Scene();
+    scene.set([], [EXCLUSIVE]);
+    await pass(scene.clock, 15_000);
+    const writes = () => scene.api.calls.filter(({ subresource }) => subresource === 'status');
+    const before = writes().length;
+    const placed = Array.from({ length: 8 }, (_, index) =>
+      claim({ at: `198.51.100.${index + 1}`, node: 'n1', labels: { [LABEL]: '0' } }),
+    );
+    for (let count = 1; count <= placed.length; count += 1) {
+      scene.set(placed.slice(0, count), [EXCLUSIVE]);
+      await pass(scene.clock, 150);
+    }
+    await pass(scene.clock, 2500);
+    expect(scene.status?.levels).to.have.length(8);
+    expect(writes().length - before, 'of eight that came within 1.2 s').to.equal(1);
+    await pass(scene.clock, 130_000);
+    expect(writes().length - before, 'and what has settled goes with the numbers').to.be.below(5);
+  });
+
+  it('waits for the proof of a straight placement that it refuses, and answers at once then', async () => {
+    const asked: string[][] = [];
+    let isOpen = true;
+    const awaitClaims = (names: readonly string[]) => {
+      if (names.length > 0) asked.push([...names]);
+      return names.length > 0 && isOpen;
+    };
+    const scene = new Scene('instance-1', undefined, awaitClaims);
+    scene.set([], [EXCLUSIVE]);
+    await pass(scene.clock, 15_000);
+    expect(asked).to.deep.equal([]);
+    const labels = { [LABEL]: '0' };
+    scene.write('0');
+    scene.agent.setDocuments(
+      fromApi([claim({ node: 'n1', labels, pool: 'another' })], [EXCLUSIVE]),
+      'api',
+    );
+    await pass(scene.clock, 3000);
+    expect(asked[0]).to.deep.equal([VIP]);
+    expect(scene.status?.refused?.map(({ address: at }) => at)).to.deep.equal([VIP]);
+    isOpen = false;
+    scene.told = scene.api.version;
+    scene.agent.setObservedClaims(BigInt(scene.told));
+    await pass(scene.clock, 500);
+    expect(scene.status?.observedClaims).to.equal(String(scene.told));
+  });
+
+  it('tells its level of a claim that all may still announce: the others leave when it holds it', async () => {
+    const scene = new Scene();
+    const anycast = { [ANYCAST_LABEL]: '' };
+    scene.set([claim({ labels: anycast })], [EXCLUSIVE]);
+    await pass(scene.clock, 15_000);
+    scene.write('0');
+    scene.set([claim({ node: 'n1', labels: { ...anycast, [LABEL]: '0' } })], [EXCLUSIVE]);
+    await pass(scene.clock, 1000);
+    expect(scene.status?.levels).to.deep.equal([{ address: VIP, level: 0 }]);
+    expect(scene.status?.observedClaims).to.equal(String(scene.told));
+  });
+
   it('answers also where it announces nothing: the controller need not wait for it', async () => {
     const scene = new Scene();
     scene.set([], [EXCLUSIVE]);
@@ -287,7 +357,7 @@ describe('the report of an agent', () => {
     scene.write('0');
     // a pool that does not hold it closes a gate
     scene.set([claim({ node: 'n1', labels, pool: 'another' })], [EXCLUSIVE]);
-    await pass(scene.clock, 500);
+    await pass(scene.clock, 3000);
     expect(scene.status?.observedClaims).to.equal(String(scene.told));
     expect(scene.status?.levels ?? []).to.deep.equal([]);
   });
@@ -369,5 +439,28 @@ describe('the report of an agent', () => {
       holderIdentity: '',
     });
     expect(scene.clock.pendingTimers).to.equal(0);
+  });
+
+  it('keeps the Lease at its end where a router that could not be told may still have its routes, and says for how long', async () => {
+    const scene = new Scene();
+    scene.place('0');
+    const gracefulRestart = { restartSeconds: 40 };
+    const lost = { kind: 'address', address: address('192.0.2.77') } as const;
+    const peers = [peer(), peer({ name: 'lost', target: lost, gracefulRestart })];
+    const claims = [claim({ node: 'n1', labels: { [LABEL]: '0' } })];
+    scene.agent.setDocuments(fromApi(claims, [EXCLUSIVE], peers), 'api');
+    await pass(scene.clock, 15_000);
+    expect(scene.status?.sessions?.map(({ keptSeconds }) => keptSeconds)).to.deep.equal([
+      undefined,
+      40,
+    ]);
+    const stopping = scene.agent.stop('SIGTERM');
+    await pass(scene.clock, 15_000);
+    await stopping;
+    await scene.report.stop('away');
+    const lease = scene.api.object(LEASES, 'herald-system/node-n1');
+    expect(lease?.['spec']).to.include({ holderIdentity: 'n1/instance-1' });
+    const seconds = Number(lease?.metadata.annotations?.['herald.dev/restarting-seconds']);
+    expect(seconds).to.be.within(1, 43 - 15);
   });
 });

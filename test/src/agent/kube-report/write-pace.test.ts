@@ -8,16 +8,29 @@ const STATUS: IpNodeStatus = {
   observedClaims: '7',
   sessions: [{ peer: 'tor', address: '192.0.2.1', state: 'Established', routesReceived: 1 }],
 };
-const written = { status: STATUS, released: ['192.0.2.7'], moves: 1 };
-const urgency = (over: Partial<IpNodeStatus>, released = written.released) =>
-  urgencyOf(written, { status: { ...STATUS, ...over }, released, moves: 1 });
+const written = { status: STATUS, released: ['192.0.2.7'], moves: 1, awaited: [] };
+const urgency = (
+  over: Partial<IpNodeStatus>,
+  released = written.released,
+  awaited: readonly string[] = [],
+) => urgencyOf(written, { status: { ...STATUS, ...over }, released, moves: 1, awaited });
 
 describe('how urgent a write of the IPNode is', () => {
   it('the first, and an answer to a move, are the most urgent', () => {
     expect(urgencyOf(undefined, written)).to.equal('move');
-    expect(urgency({ levels: [{ address: '192.0.2.7', level: 1 }] })).to.equal('move');
+    const levels = [{ address: '192.0.2.7', level: 1 }] as const;
+    expect(urgency({ levels }, written.released, ['192.0.2.7'])).to.equal('move');
     expect(urgency({ draining: { reason: 'SIGTERM', since: '' } })).to.equal('move');
     expect(urgencyOf(written, { ...written, moves: 2 })).to.equal('move');
+  });
+
+  it('a level that nobody waits for is a fact, and no more than a number when it has settled (F13)', () => {
+    const levels = [{ address: '192.0.2.7', level: 0 }] as const;
+    expect(urgency({ levels })).to.equal('fact');
+    const told = { ...written, status: { ...STATUS, levels } };
+    expect(urgencyOf(told, written)).to.equal('count');
+    const leaving = { ...told, awaited: ['192.0.2.7'] };
+    expect(urgencyOf(leaving, { ...written, awaited: ['192.0.2.7'] })).to.equal('move');
   });
 
   it('the answer to a release is awaited; one that was given is not given again', () => {

@@ -7,6 +7,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { DirectoryReader } from '../../../../src/sources/files/directory-reader.ts';
+import { FolderThread } from '../../../../src/sources/files/folder-thread.ts';
 import { readPiece } from '../../../../src/sources/files/read-document.ts';
 import { splitDocuments } from '../../../../src/sources/files/split-documents.ts';
 
@@ -43,11 +44,11 @@ describe('corpus of documents', () => {
   }
 
   describe('bad', () => {
-    const reader = new DirectoryReader(new URL('bad/', CORPUS).pathname);
+    const reader = new DirectoryReader(new FolderThread(new URL('bad/', CORPUS).pathname));
     const found = new Map<string, { line: number; sentence: string }[]>();
 
     before(async () => {
-      const reading = await reader.read();
+      const reading = await reader.read(await reader.find());
       if (!reading.ok) throw new Error(reading.sentence);
       for (const file of reading.files) {
         if (!file.ok) throw new Error(`${file.name}: ${file.sentence}`);

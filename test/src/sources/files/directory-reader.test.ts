@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { DirectoryReader } from '../../../../src/sources/files/directory-reader.ts';
+import { FolderThread } from '../../../../src/sources/files/folder-thread.ts';
 
 const TURN_MS = 200;
 
@@ -40,7 +41,8 @@ describe('a directory with large documents', function () {
 
   async function reading(text: string) {
     writeFileSync(join(directory, 'a.yaml'), text);
-    const { longestMs, value } = await longestTurn(() => new DirectoryReader(directory).read());
+    const reader = new DirectoryReader(new FolderThread(directory));
+    const { longestMs, value } = await longestTurn(async () => reader.read(await reader.find()));
     const [file] = value.ok ? value.files : [];
     return { longestMs, documents: file?.ok ? file.documents : [] };
   }
@@ -54,6 +56,26 @@ describe('a directory with large documents', function () {
     expect(lines.slice(0, 100)).to.deep.equal(lines.slice(0, 100).map((_, at) => 7 + 4 * at));
     expect(new Set(lines.slice(100)).size, 'the others have the line of their List').to.equal(1);
     expect(longestMs).to.be.below(TURN_MS);
+  });
+
+  it('megabytes of nothing (comments, blank lines, markers) end nothing and keep no turn', async () => {
+    const good = item(1, 'pool: blue').replace(/^- /, '').replaceAll('\n  ', '\n');
+    for (const nothing of ['# x\n', '\n', '---\n', '...\n', '%a\n']) {
+      const text = nothing.repeat(16_000_000 / nothing.length);
+      const { longestMs, documents } = await reading(`---\n${good}---\n${text}`);
+      const subjects = documents.flatMap(({ result }) => (result.ok ? [result.subject] : []));
+      expect(subjects, JSON.stringify(nothing)).to.deep.equal(['IPClaim/10.1.0.1']);
+      expect(longestMs, JSON.stringify(nothing)).to.be.below(TURN_MS);
+    }
+  });
+
+  it('a file of more than 100,000 documents is refused as a whole, and so is such a List', async () => {
+    const { longestMs, documents } = await reading('---\na: b\n'.repeat(1_000_000));
+    expect(documents).to.deep.equal([]);
+    expect(longestMs).to.be.below(TURN_MS);
+    const many = await reading(`apiVersion: v1\nkind: List\nitems:\n${'- 1\n'.repeat(200_000)}`);
+    expect(many.documents).to.have.length(1);
+    expect(many.longestMs).to.be.below(TURN_MS);
   });
 
   it('megabytes of documents, bad or good, keep no turn', async () => {

@@ -150,6 +150,21 @@ describe('FilesSource', () => {
     expect(last.faults).to.deep.equal([]);
   });
 
+  it('gives the same objects again for what has not changed, faults too, so that nothing is decided anew', async () => {
+    const watched = await start();
+    watched.write('a.yaml', `${claim('192.0.2.1')}---\n${pool('a', '192.0.2.0/24')}`);
+    watched.write('bad.yaml', claim('192.0.2.9', '{chekcs: []}'));
+    const before = await watched.until(
+      'all is read',
+      ({ claims, faults }) => claims.length === 1 && faults.length === 1,
+    );
+    watched.write('b.yaml', claim('192.0.2.2'));
+    const after = await watched.until('it appears', ({ claims }) => claims.length === 2);
+    expect(after.claims[0]).to.equal(before.claims[0]);
+    expect(after.pools[0]).to.equal(before.pools[0]);
+    expect(after.faults).to.equal(before.faults);
+  });
+
   it('takes a file that is renamed over another, as careful writers do', async () => {
     const watched = await start();
     watched.write('a.yaml', claim('192.0.2.1'));

@@ -58,10 +58,10 @@ async function settle(clock: ManualClock, ms = 25): Promise<void> {
   }
 }
 
-const pool = (name: string) => ({
+const pool = (name: string, addresses: readonly string[] = ['198.51.100.0/24']) => ({
   metadata: { name },
   spec: {
-    addresses: ['198.51.100.0/24'],
+    addresses,
     avoidFirstLast: false,
     autoAssign: true,
     priority: 0,
@@ -143,6 +143,36 @@ describe('the cluster as a source', () => {
     expect(names()).to.deep.equal(['198.51.100.1', '198.51.100.4']);
   });
 
+  it('lists claims for a proof only while somebody waits: a straight placement costs no list (F13)', async () => {
+    const lists = () =>
+      api.calls.filter(({ verb, resource }) => verb === 'list' && resource === IP_CLAIMS).length;
+    api.put(IP_CLAIMS, claim('198.51.100.1'));
+    source.start();
+    await settle(clock, 500);
+    const before = lists();
+    for (let index = 2; index < 30; index += 1) {
+      api.put(IP_CLAIMS, claim(`198.51.100.${index}`, { [nodeLabel('n1')]: '0' }));
+      await settle(clock, 2000);
+    }
+    expect(names()).to.have.length(29);
+    expect(lists() - before, 'placed here straight').to.equal(0);
+    const leaves = { [nodeLabel('n1')]: '2', [nodeLabel('n2')]: '0' };
+    const { metadata } = api.put(IP_CLAIMS, claim('198.51.100.2', leaves));
+    await settle(clock, 2000);
+    expect(lists() - before, 'stepped down').to.equal(1);
+    expect(agent.observed).to.equal(BigInt(metadata.resourceVersion));
+    const alone = api.put(IP_CLAIMS, claim('198.51.100.2', { [nodeLabel('n1')]: '0' }));
+    await settle(clock, 2000);
+    expect(lists() - before, 'and is its holder again').to.equal(1);
+    expect(source.awaitClaims(['198.51.100.2']), 'refused here: the answer is waited for').to.equal(
+      true,
+    );
+    await settle(clock, 2000);
+    expect(lists() - before).to.equal(2);
+    expect(agent.observed).to.equal(BigInt(alone.metadata.resourceVersion));
+    expect(source.awaitClaims(['198.51.100.2'])).to.equal(false);
+  });
+
   it('keeps every object that has not changed, and is told of a burst once', async () => {
     for (let index = 1; index < 100; index += 1) api.put(IP_CLAIMS, claim(`198.51.100.${index}`));
     source.start();
@@ -162,6 +192,57 @@ describe('the cluster as a source', () => {
     await settle(clock);
     expect(agent.documents).to.equal(last);
     expect(agent.observed).to.equal(BigInt(api.version));
+  });
+
+  describe('of pools that overlap (C19)', () => {
+    const ready = (name: string, addresses: readonly string[], status: string) => {
+      const conditions = [
+        { type: 'Ready', status, reason: 'x', message: '', observedGeneration: 1 },
+      ];
+      return { ...pool(name, addresses), status: { conditions } };
+    };
+    const inForce = () =>
+      agent.documents?.pools.map(({ object }) => `${object.name} ${object.ranges[0]?.text}`);
+    const refused = () =>
+      agent.documents?.faults.map(({ subject, keepsLastGood }) => `${subject} ${keepsLastGood}`);
+
+    it('has the first in force and not the second, whatever the order in which it sees them', async () => {
+      api.put(IP_POOLS, pool('beside', ['198.51.100.4/30', '203.0.113.0/24']));
+      source.start();
+      await settle(clock);
+      expect(inForce()).to.deep.equal(['any 198.51.100.0/24']);
+      expect(refused()).to.deep.equal(['IPPool/beside false']);
+      expect(agent.documents?.conflicting?.map(({ object }) => object.name)).to.deep.equal([
+        'beside',
+      ]);
+      api.remove(IP_POOLS, 'any');
+      await settle(clock);
+      expect(inForce()).to.deep.equal(['beside 198.51.100.4/30']);
+      expect(refused()).to.deep.equal([]);
+    });
+
+    it('goes by the condition Ready where the controller has come to another answer', async () => {
+      api.put(IP_POOLS, ready('any', ['198.51.100.0/24'], 'False'));
+      api.put(IP_POOLS, ready('beside', ['198.51.100.4/30'], 'True'));
+      source.start();
+      await settle(clock);
+      expect(inForce()).to.deep.equal(['beside 198.51.100.4/30']);
+      // it has had it in force since, and the word comes that it should not have: no last good form
+      api.put(IP_POOLS, ready('beside', ['198.51.100.4/30'], 'False'));
+      api.put(IP_POOLS, ready('any', ['198.51.100.0/24'], 'True'));
+      await settle(clock, 500);
+      expect(inForce()).to.deep.equal(['any 198.51.100.0/24']);
+      expect(refused()).to.deep.equal(['IPPool/beside false']);
+    });
+
+    it('tells nothing where a status says nothing new', async () => {
+      source.start();
+      await settle(clock);
+      const { told } = agent;
+      api.put(IP_POOLS, ready('any', ['198.51.100.0/24'], 'True'));
+      await settle(clock, 500);
+      expect(agent.told).to.equal(told);
+    });
   });
 
   it('lets a claim go only when it is known to be gone', async () => {
@@ -198,6 +279,28 @@ describe('the cluster as a source', () => {
     api.remove(IP_CLAIMS, '198.51.100.8');
     await settle(clock, 1000);
     expect(agent.documents?.faults).to.deep.equal([]);
+  });
+
+  it('takes what can be read of a refused claim into its last good form: who holds it, and that it is withdrawn (C14)', async () => {
+    const checks = [{ exec: { command: ['x'] } }];
+    api.put(IP_CLAIMS, claim(VIP, { [nodeLabel('n1')]: '0' }, { node: 'n1' }));
+    source.start();
+    await settle(clock);
+    api.put(IP_CLAIMS, claim(VIP, { [nodeLabel('n1')]: '2' }, { node: 'n2', checks }));
+    await settle(clock);
+    const stands = () => agent.documents?.claims[0]?.object;
+    expect(stands()).to.deep.include({ node: 'n2', checks: [] });
+    expect(stands()?.labels).to.deep.equal({ [nodeLabel('n1')]: '2' });
+    const withdrawn = { reason: 'Released: Service a/b has given it back' };
+    api.put(IP_CLAIMS, claim(VIP, { [nodeLabel('n1')]: '2' }, { checks, withdrawn }));
+    await settle(clock);
+    expect(stands()?.withdrawn).to.deep.equal(withdrawn);
+    expect(agent.documents?.faults).to.have.length(1);
+    // without words of a kind that this release knows it is withdrawn all the same
+    api.put(IP_CLAIMS, claim(VIP, { [nodeLabel('n1')]: '2' }, { checks, withdrawn: { why: 1 } }));
+    await settle(clock);
+    expect(stands()?.withdrawn?.reason).to.be.a('string');
+    expect(agent.documents?.cores?.get(VIP)?.name).to.equal(VIP);
   });
 
   it('keeps the first of two peers that are one session', async () => {

@@ -88,6 +88,7 @@ describe('the client of the API', () => {
     origin: 'a test',
     credentials: async () => ({ headers: { Authorization: `Bearer ${tokens[0]}` }, tls: NO_TLS }),
     renew: () => void (tokens.length > 1 && tokens.shift()),
+    identity: { marks: [] },
   });
   const NO_TLS = {};
   const log = { ...SILENT_LOG, warn: (event: LogEvent) => void warnings.push(event) };

@@ -47,6 +47,20 @@ describe('claims of two filtered watches', () => {
     expect(union.isBehind).to.equal(true);
   });
 
+  it('waits for no proof of what was placed here straight, until somebody asks for the answer (F13)', () => {
+    const union = new ClaimUnion();
+    union.put('anycast', form(1, ['anycast'], { name: 'a' }));
+    union.put('node', form(3, ['node'], { name: 'n', isStraight: true }));
+    expect([union.isBehind, union.laggard]).to.deep.equal([false, undefined]);
+    union.await(['n', 'of nobody']);
+    const laggard = { filter: 'anycast', version: 3n };
+    expect([union.isBehind, union.laggard]).to.deep.equal([true, laggard]);
+    union.progress('anycast', 3n);
+    expect([union.isBehind, union.laggard]).to.deep.equal([false, undefined]);
+    union.put('node', form(4, ['node'], { name: 'n', isStraight: true, isActive: false }));
+    expect(union.isBehind, 'a release is waited for').to.equal(true);
+  });
+
   it('lets go of one that is gone when the other watch has passed that version', () => {
     const union = new ClaimUnion();
     union.put('anycast', form(1, ['anycast']));

@@ -105,6 +105,60 @@ describe('an informer', () => {
     expect(watch?.options).to.have.property('timeoutSeconds').within(240, 300);
   });
 
+  it('lists in pages of one moment, and tells when all of them are there (C16)', async () => {
+    const { api, informer, changes, take, verbs } = underTest({ options: { pageSize: 2 } });
+    for (const name of ['a', 'b', 'c', 'd', 'e']) api.put(IP_CLAIMS, claim(name, 'one'));
+    const first = api.version;
+    let release = () => {};
+    const until = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    api.fault = ({ options }) => ('continueToken' in options ? { kind: 'hold', until } : undefined);
+    informer.start();
+    await turn();
+    expect(informer.hasSynced, 'after one page').to.equal(false);
+    api.remove(IP_CLAIMS, 'a');
+    api.put(IP_CLAIMS, claim('d', 'two'));
+    api.put(IP_CLAIMS, claim('f', 'one'));
+    api.fault = undefined;
+    release();
+    for (let each = 0; each < 5; each += 1) await turn();
+    const lists = api.calls.filter(({ verb }) => verb === 'list');
+    expect(lists.map(({ options }) => 'continueToken' in options)).to.deep.equal([
+      false,
+      true,
+      true,
+    ]);
+    for (const { options } of lists) {
+      expect(options).to.include({ limit: 2 }).and.not.have.property('resourceVersion');
+    }
+    expect(verbs().at(-1)).to.equal('watch');
+    // the pages are what was there when the first was asked for; the rest comes by the watch
+    const synced = changes.indexOf('synced');
+    expect(changes.slice(0, synced)).to.deep.equal(
+      ['a', 'b', 'c', 'd', 'e'].map((name) => `${name} ->one`),
+    );
+    expect(take().slice(synced + 1)).to.deep.equal(['a one>-', 'd one>two', 'f ->one']);
+    expect(informer.resourceVersion > BigInt(first)).to.equal(true);
+  });
+
+  it('begins again where the server has forgotten the moment of a list in pages, and tells nothing twice', async () => {
+    const { api, informer, changes, advance } = underTest({ options: { pageSize: 2 } });
+    for (const name of ['a', 'b', 'c']) api.put(IP_CLAIMS, claim(name, 'one'));
+    api.fault = ({ options }) => {
+      if (!('continueToken' in options)) return undefined;
+      api.fault = undefined;
+      api.remove(IP_CLAIMS, 'a');
+      api.compact();
+      return undefined;
+    };
+    informer.start();
+    await turn();
+    expect(changes).to.deep.equal([]);
+    for (let each = 0; each < 5; each += 1) await advance(3000);
+    expect(changes).to.deep.equal(['b ->one', 'c ->one', 'synced']);
+  });
+
   it('follows what is created, changed and deleted', async () => {
     const { api, informer, take } = await following();
     api.put(IP_CLAIMS, claim('b', 'two'));

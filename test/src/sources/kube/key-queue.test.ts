@@ -53,6 +53,22 @@ describe('a queue of keys', () => {
     expect(queue.isIdle).to.equal(true);
   });
 
+  it('lets namespaces take turns: one key of a namespace does not wait for a thousand of another', async () => {
+    const { queue, started, finish } = underTest();
+    for (let index = 0; index < 1000; index += 1) queue.add(`mallory/${index}`);
+    await turn();
+    for (const key of ['victim/web', 'other/a', 'other/b', 'plain', 'mallory/0']) queue.add(key);
+    expect(queue.depthOf('mallory')).to.equal(1000);
+    for (let count = 0; count < 7; count += 1) await finish();
+    expect(started).to.deep.equal([
+      ...['mallory/0', 'mallory/1', 'victim/web', 'other/a', 'plain'],
+      ...['mallory/2', 'other/b', 'mallory/3'],
+    ]);
+    // the first one was added once more while it was worked on
+    expect(queue.depthOf('mallory')).to.equal(998);
+    expect(queue.depth).to.equal(998);
+  });
+
   it('works on a key once more when it was added during its work, and never twice at once', async () => {
     const { queue, started, running, finish } = underTest(5);
     queue.add('a');

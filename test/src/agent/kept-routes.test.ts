@@ -1,0 +1,147 @@
+import type { DownReason, PeerStatus, SpeakerEvent } from 'bgp-ts';
+import { expect } from 'chai';
+import { AnnouncedState } from '../../../src/agent/announced.ts';
+import { desired } from '../../../src/agent/desired.ts';
+import { KeptRoutes } from '../../../src/agent/kept-routes.ts';
+import { NamedTimers } from '../../../src/agent/named-timers.ts';
+import type { PeerPlan } from '../../../src/agent/peer-settings.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { documents, view } from './scenery.ts';
+
+const RESTART_SECONDS = 20;
+const HOLD_SECONDS = 90;
+
+interface Wanted {
+  /** of the BGPPeer */
+  readonly hasRestart?: boolean;
+  /** of the router's OPEN */
+  readonly isAware?: boolean;
+}
+
+/** one peer, as far as it matters here */
+function world({ hasRestart = true, isAware = hasRestart }: Wanted = {}) {
+  const clock = new ManualClock();
+  const session = { name: 'tor', state: 'idle' as PeerStatus['state'], isSynced: true };
+  const gracefulRestart = hasRestart ? { restartSeconds: RESTART_SECONDS } : undefined;
+  const plan = { kind: 'neighbour', peer: { name: 'tor', gracefulRestart } } as unknown as PeerPlan;
+  const told: number[] = [];
+  const agent = { decided: { plans: [plan] }, sessions: [session] };
+  const timers = new NamedTimers(clock);
+  const kept = new KeptRoutes({ clock, timers, agent }, () => told.push(clock.now()));
+  const status = () => [session as unknown as PeerStatus];
+  const nothing = { signature: '', of: () => ({ kind: 'down' }) as const };
+  const state = new AnnouncedState({ status }, () => nothing, kept);
+  const peerGracefulRestart = isAware ? { kind: 'graceful-restart' } : undefined;
+  const negotiated = { holdTimeSeconds: HOLD_SECONDS, peerGracefulRestart };
+  const up = () => {
+    session.state = 'established';
+    state.take({ kind: 'established', peer: 'tor', negotiated } as unknown as SpeakerEvent);
+  };
+  const down = (reason: DownReason) => {
+    session.state = 'idle';
+    state.take({ kind: 'down', peer: 'tor', wasEstablished: true, reason });
+  };
+  const behind = () => {
+    session.isSynced = false;
+  };
+  const peer = 'tor/198.51.100.9';
+  const member = {
+    up: { kind: 'established', peer, negotiated } as unknown as SpeakerEvent & { peer: string },
+    down: { kind: 'down', peer, wasEstablished: true, reason: CLOSED } as const,
+  };
+  const seconds = () => kept.secondsOf(plan, session);
+  return { clock, kept, state, told, up, down, behind, seconds, member };
+}
+
+const CLOSED: DownReason = { kind: 'disconnected', detail: 'read ECONNRESET' };
+const SILENCE: DownReason = { kind: 'notification-sent', code: 4, subcode: 0, detail: 'silence' };
+const CEASE: DownReason = { kind: 'notification-received', code: 6, subcode: 2, detail: 'cease' };
+const FAULT: DownReason = { kind: 'notification-sent', code: 3, subcode: 1, detail: 'a fault' };
+
+const NO_RESTART = { hasRestart: false };
+const UNAWARE = { isAware: false };
+const AFTER = [
+  { what: 'closed without a word, graceful restart', reason: CLOSED, seconds: RESTART_SECONDS },
+  { what: 'closed without a word', reason: CLOSED, wanted: NO_RESTART, seconds: 0 },
+  { what: 'closed, a router that keeps nothing', reason: CLOSED, wanted: UNAWARE, seconds: 0 },
+  { what: 'silence: a keepalive more than we', reason: SILENCE, wanted: NO_RESTART, seconds: 30 },
+  { what: 'the word of the router', reason: CEASE, seconds: 0 },
+  { what: 'our own word', reason: FAULT, seconds: 0 },
+  { what: 'our stop', reason: { kind: 'stopped' } as const, seconds: 0 },
+];
+
+const STOP: DownReason = { kind: 'stopped' };
+const LEAVING: DownReason = { kind: 'notification-sent', code: 6, subcode: 2, detail: 'cease' };
+/** what was written before the end was never acknowledged */
+const UNHEARD = [
+  { what: 'our own word', reason: LEAVING, wanted: NO_RESTART, seconds: HOLD_SECONDS },
+  { what: 'our own word, graceful restart', reason: LEAVING, seconds: HOLD_SECONDS },
+  { what: 'our stop', reason: STOP, wanted: NO_RESTART, seconds: HOLD_SECONDS },
+  { what: 'the word of the router', reason: CEASE, seconds: 0 },
+  { what: 'silence: a keepalive more than we', reason: SILENCE, wanted: NO_RESTART, seconds: 30 },
+];
+
+describe('what routers keep of sessions that are down', () => {
+  for (const { what, reason, wanted = {}, seconds } of UNHEARD) {
+    it(`is for ${seconds} s behind routes that did not arrive: ${what}`, () => {
+      const { up, down, behind, seconds: found, kept } = world(wanted);
+      up();
+      behind();
+      down(reason);
+      expect(found()).to.equal(seconds);
+      expect(kept.leftMs).to.equal(seconds === 0 ? 0 : (seconds + 3) * 1000);
+    });
+  }
+
+  for (const { what, reason, wanted = {}, seconds } of AFTER) {
+    it(`is for ${seconds} s: ${what}`, () => {
+      const { up, down, seconds: found, kept } = world(wanted);
+      up();
+      expect(found(), 'while it is up').to.equal(0);
+      expect(kept.leftMs).to.equal(0);
+      down(reason);
+      expect(found()).to.equal(seconds);
+      expect(kept.leftMs).to.equal(seconds === 0 ? 0 : (seconds + 3) * 1000);
+    });
+  }
+
+  it('is for the restart time after a start: the process before this one may have had a session', () => {
+    expect(world().seconds()).to.equal(RESTART_SECONDS);
+    expect(world(NO_RESTART).seconds()).to.equal(0);
+  });
+
+  it('counts as announced: what was decided later answers for nothing until it is forgotten, and then by itself', () => {
+    const { state, clock, told, up, down } = world();
+    up();
+    state.decided(desired(view({ documents: documents({}) })));
+    state.observed(5n, false);
+    expect(state.current.observedClaims).to.equal(5n);
+    down(CLOSED);
+    state.observed(6n, false);
+    clock.advance(22_999);
+    expect(state.current.observedClaims).to.equal(5n);
+    expect(told).to.deep.equal([]);
+    clock.advance(1);
+    expect(told).to.have.length(1);
+    expect(state.current.observedClaims).to.equal(6n);
+  });
+
+  it('is the same of a neighbour of a range, which has no session here any more', () => {
+    const { clock, kept, state, member, up } = world();
+    up();
+    state.take(member.up);
+    state.take(member.down);
+    state.take({ kind: 'removed', peer: member.up.peer });
+    expect(kept.leftMs).to.equal((RESTART_SECONDS + 3) * 1000);
+    clock.advance((RESTART_SECONDS + 3) * 1000);
+    expect(kept.leftMs).to.equal(0);
+  });
+
+  it('is nothing once the session is back', () => {
+    const { kept, up, down } = world();
+    up();
+    down(CLOSED);
+    up();
+    expect(kept.leftMs).to.equal(0);
+  });
+});
