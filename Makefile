@@ -71,6 +71,10 @@ standalone: setup build ## the ring of the agent without a cluster: real routers
 cluster-test: setup build ## the ring of Herald in Kubernetes: a real API server and etcd, real routers (wants root)
 	@$(NODE) tools/rings.ts cluster
 
+.PHONY: skew
+skew: setup build ## 0.1 and this release beside each other, upgrade and rollback in both orders, in routers' tables; OLD= a built tree of 0.1 (else made once)
+	@HERALD_TEST_OLD='$(OLD)' $(BIN)/mocha test/cluster/version-skew.ts
+
 .PHONY: cluster
 cluster: setup ## leaves a real API server with three Nodes running, to play with; prints its KUBECONFIG (CLUSTER='--servers=2 --proxy')
 	@$(NODE) tools/cluster.ts $(CLUSTER)
@@ -120,7 +124,7 @@ bench-routers: setup build ## speed and memory beside BIRD, FRR, GoBGP, ExaBGP (
 	@$(NODE) test/bench/run.ts $(BENCH)
 
 .PHONY: bench-agent
-bench-agent: setup build ## the agent without a cluster: start, first route, stop, memory, ten thousand claims (no root; BENCH=--runs=3)
+bench-agent: setup build ## the agent without a cluster: start, routes, stop, memory, ten thousand claims, turns of its main thread (some rows want root; BENCH=--help)
 	@$(NODE) test/bench/agent/run.ts $(BENCH)
 
 .PHONY: bench-cluster

@@ -22,6 +22,7 @@ await build({
   entryPoints: [
     { in: join(root, 'src/cli/main.ts'), out: 'herald' },
     { in: join(root, 'src/sources/files/piece-worker.ts'), out: 'piece-worker' },
+    { in: join(root, 'src/sources/files/folder-worker.ts'), out: 'folder-worker' },
   ],
   outdir: dist,
   outExtension: { '.js': '.mjs' },
@@ -40,6 +41,7 @@ await build({
   plugins: [plainBuiltins, leanKubernetesClient],
   define: {
     HERALD_PIECE_WORKER: JSON.stringify('piece-worker.mjs'),
+    HERALD_FOLDER_WORKER: JSON.stringify('folder-worker.mjs'),
     HERALD_VERSION: JSON.stringify(version),
     HERALD_PAGE: JSON.stringify(readPageParts()),
   },

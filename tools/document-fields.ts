@@ -50,6 +50,9 @@ begin with a dot and directories below are left alone. A file may have several d
 A change counts as soon as the file has been quiet for 10 ms. Write a new file beside the old one and rename it over it where
 that matters.
 
+A directory has at most 10,000 such files, a file at most 16 MB and 100,000 documents, a document at most 4 MB. What is beyond that is refused as a whole and named in
+\`herald status\`; what was in use before stays in use.
+
 What happens to a document that is refused:
 
 - It is named with file, line and what to do; all others are used.

@@ -115,6 +115,7 @@ export const RINGS: readonly Ring[] = [
     files: ['test/lab/*.test.ts'],
     timeoutMs: 180_000,
     limitMinutes: 40,
+    fileLimitMinutes: 15,
     budgetSeconds: 240,
   },
   {
@@ -132,6 +133,7 @@ export const RINGS: readonly Ring[] = [
     files: ['test/demo/**/*.test.ts'],
     timeoutMs: 180_000,
     limitMinutes: 15,
+    fileLimitMinutes: 5,
     budgetSeconds: 120,
   },
 ];

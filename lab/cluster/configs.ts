@@ -6,6 +6,8 @@
 
 import { type NodePlan, POD_CIDR } from './plan.ts';
 
+/** Not the usual /etc/kubernetes/manifests: of /etc all nodes have that of this machine. */
+export const STATIC_PODS = '/var/lib/kubelet/manifests';
 export const CONTAINERD_SOCKET = '/run/containerd/containerd.sock';
 /** Given in a file of a node, read by its kubelet and kube-proxy. */
 export interface NodeFiles {
@@ -88,6 +90,7 @@ export function kubeletConfig(cgroup: string, files: NodeFiles): object {
     },
     authorization: { mode: 'Webhook' },
     containerRuntimeEndpoint: `unix://${CONTAINERD_SOCKET}`,
+    staticPodPath: STATIC_PODS,
     cgroupDriver: 'cgroupfs',
     // the nodes share one kernel: each has its own branch of the tree
     cgroupRoot: cgroup,

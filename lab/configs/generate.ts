@@ -7,11 +7,16 @@ import { manifestArguments, ownLines, type Rack, racks } from './own-lines.ts';
 
 const here = import.meta.dirname;
 const herald = join(here, '../../src/cli/herald');
+/** a program that hangs fails this step and holds up no suite */
+const LONGEST_MS = 30_000;
 
 export const routerFile = (rack: Rack) => join(here, rack.router, 'frr.conf');
 
 export function routerText(rack: Rack): string {
-  const generated = execFileSync(herald, manifestArguments(rack, here), { encoding: 'utf8' });
+  const generated = execFileSync(herald, manifestArguments(rack, here), {
+    encoding: 'utf8',
+    timeout: LONGEST_MS,
+  });
   return `${generated}${ownLines(rack)}`;
 }
 

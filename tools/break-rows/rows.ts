@@ -103,8 +103,8 @@ export const BROKEN_ROWS: readonly BrokenRow[] = [
   {
     row: 'C16',
     file: 'src/allocator/sharing.ts',
-    line: '  return a.ports.find((port) => taken.has(portNumber(port)));',
-    broken: '  return a.ports.find((port) => taken.has(-portNumber(port)));',
+    line: '  return ports.find((port) => taken.has(portNumber(port)));',
+    broken: '  return ports.find((port) => taken.has(-portNumber(port)));',
     test: `${ALLOCATOR}/sharing.test.ts`,
     title: 'refuses a requested address with the Service and the port that are in the way',
   },
@@ -161,8 +161,8 @@ export const BROKEN_ROWS: readonly BrokenRow[] = [
   {
     row: 'H16',
     file: 'src/sources/kube/object-cache.ts',
-    line: '      if (!present.has(key)) this.#drop(key, changes);',
-    broken: '      if (!present.has(key)) this.#versions.delete(key);',
+    line: '      if (!entries.has(key)) this.#drop(key, changes);',
+    broken: '      if (!entries.has(key)) this.#versions.delete(key);',
     test: 'test/src/sources/kube/informer.test.ts',
     title: 'lists again when its version is gone, and tells the differences',
   },
@@ -185,8 +185,8 @@ export const BROKEN_ROWS: readonly BrokenRow[] = [
   {
     row: 'H38',
     file: 'src/allocator/claim-record.ts',
-    line: '  return claim.isUnreadable || (claim.services.length === 0 && releasedBy(claim) === undefined);',
-    broken: '  return claim.isUnreadable;',
+    line: '  return claim.services.length === 0 && releasedBy(claim) === undefined;',
+    broken: '  return false && claim.services.length === 0 && releasedBy(claim) === undefined;',
     test: `${ALLOCATOR}/decide-service.test.ts`,
     title: 'never touches a hand-made claim and never gives its address out',
   },

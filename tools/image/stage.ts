@@ -58,7 +58,13 @@ export function stage(context: string, parts: Parts): number {
   const native = `linux_${architecture}/koffi.node`;
   const koffi = join(herald, `node_modules/@koromix/koffi-linux-${architecture}`);
 
-  for (const name of ['herald.mjs', 'piece-worker.mjs', 'chunks', 'node_modules/koffi'])
+  for (const name of [
+    'herald.mjs',
+    'piece-worker.mjs',
+    'folder-worker.mjs',
+    'chunks',
+    'node_modules/koffi',
+  ])
     cpSync(join(dist, name), join(herald, name), { recursive: true });
   // the one for musl stays behind: the libc here is glibc
   for (const name of ['package.json', 'index.js', native])
