@@ -1,6 +1,6 @@
 /** The command line of the bench. */
 
-import { parseArgs } from 'node:util';
+import { parseFlags, UsageError } from './command-line.ts';
 
 export const benchNames = ['transfer', 'communities', 'decode'] as const;
 export type BenchName = (typeof benchNames)[number];
@@ -31,8 +31,6 @@ Measures Herald beside BIRD, FRR, GoBGP and ExaBGP in network namespaces. Needs 
   --help          this text
 `;
 
-export class UsageError extends Error {}
-
 const flags = {
   only: { type: 'string', multiple: true },
   sender: { type: 'string', multiple: true },
@@ -45,7 +43,7 @@ const flags = {
 
 /** Undefined: help was asked for. */
 export function benchOptions(argv: readonly string[]): BenchOptions | undefined {
-  const values = parse(argv);
+  const values = parseFlags(argv, flags);
   if (values.help === true) return undefined;
   const isQuick = values.quick === true;
   const rounds = Number(values.runs ?? (isQuick ? 1 : 5));
@@ -62,14 +60,6 @@ export function benchOptions(argv: readonly string[]): BenchOptions | undefined 
     json: values.json ?? 'dist/bench.json',
     save: values.save === true,
   };
-}
-
-function parse(argv: readonly string[]) {
-  try {
-    return parseArgs({ args: [...argv], options: flags }).values;
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
-  }
 }
 
 function benchName(text: string): BenchName {

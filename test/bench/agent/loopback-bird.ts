@@ -13,18 +13,26 @@ import { BirdControl } from '../bird-control.ts';
 export const BIRD_PORT = 1790;
 export const BIRD_ASN = 64500;
 export const AGENT_ASN = 64512;
-export const AGENT_ADDRESS = '127.0.1.1';
+/** several neighbours are one BIRD at several addresses */
+export const birdAddress = (peer: number): string => `127.0.2.${peer}`;
+export const agentAddress = (peer: number): string => `127.0.1.${peer}`;
 
-const CONFIGURATION = `
-router id 127.0.0.1;
-protocol device { scan time 3600; }
-protocol bgp agent {
-  local 127.0.0.1 port ${BIRD_PORT} as ${BIRD_ASN};
-  neighbor ${AGENT_ADDRESS} as ${AGENT_ASN};
+const protocol = (peer: number): string => `
+protocol bgp agent${peer} {
+  local ${birdAddress(peer)} port ${BIRD_PORT} as ${BIRD_ASN};
+  neighbor ${agentAddress(peer)} as ${AGENT_ASN};
   multihop; passive yes; hold time 90; connect delay time 1; error wait time 1,2;
   ipv4 { import all; export none; };
 }
 `;
+
+function configuration(peers: number): string {
+  const protocols = Array.from({ length: peers }, (_, index) => protocol(index + 1));
+  const head = 'router id 127.0.0.1;\nprotocol device { scan time 3600; }\n';
+  return `${head}${protocols.join('')}`;
+}
+
+const SAME_SESSION_MS = 500;
 
 export class LoopbackBird {
   readonly #process: ChildProcess;
@@ -35,9 +43,9 @@ export class LoopbackBird {
     this.#control = control;
   }
 
-  static async start(folder: string): Promise<LoopbackBird> {
+  static async start(folder: string, peers = 1): Promise<LoopbackBird> {
     const [config, socket] = [join(folder, 'bird.conf'), join(folder, 'bird.ctl')];
-    writeFileSync(config, CONFIGURATION);
+    writeFileSync(config, configuration(peers));
     const process = spawn('bird', ['-f', '-c', config, '-s', socket], { stdio: 'ignore' });
     const control = await until('BIRD answers', async () => {
       try {
@@ -49,8 +57,15 @@ export class LoopbackBird {
     return new LoopbackBird(process, control);
   }
 
+  /** paths, of all neighbours together */
   async count(): Promise<number> {
     const lines = await this.#control.ask('show route count');
+    return Number(/(\d+) of \d+ routes/.exec(lines.join('\n'))?.[1] ?? 0);
+  }
+
+  /** of these, how many ask to be left (GRACEFUL_SHUTDOWN, RFC 8326) */
+  async drainingCount(): Promise<number> {
+    const lines = await this.#control.ask('show route where (65535, 0) ~ bgp_community count');
     return Number(/(\d+) of \d+ routes/.exec(lines.join('\n'))?.[1] ?? 0);
   }
 
@@ -62,6 +77,28 @@ export class LoopbackBird {
   async isUp(): Promise<boolean> {
     const lines = await this.#control.ask('show protocols');
     return lines.some((line) => / BGP .*Established/.test(line));
+  }
+
+  /** since when BIRD has each session, in milliseconds of its day; of those that are up */
+  async sessions(): Promise<ReadonlyMap<string, number>> {
+    const lines = await this.#control.ask('show protocols');
+    const up = lines.flatMap((line) => {
+      const found = /(agent\d+) +BGP .* (\d+):(\d+):([\d.]+) +Established/.exec(line);
+      if (found === null) return [];
+      const [, name = '', hours, minutes, seconds] = found;
+      const sinceMs = ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000;
+      return [[name, sinceMs] as const];
+    });
+    return new Map(up);
+  }
+
+  /** Of the sessions that were up then, how many are gone, or are not the same any more. */
+  async lostSince(before: ReadonlyMap<string, number>): Promise<number> {
+    const now = await this.sessions();
+    // BIRD works the time out anew for each answer, to a millisecond or two
+    const isSame = ([name, sinceMs]: [string, number]) =>
+      Math.abs((now.get(name) ?? Number.POSITIVE_INFINITY) - sinceMs) < SAME_SESSION_MS;
+    return [...before].filter((each) => !isSame(each)).length;
   }
 
   /** The moment at which `question` is answered yes, on performance.now(); asked again and again without a pause. */

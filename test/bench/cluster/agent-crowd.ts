@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Cluster } from '../../cluster/support/cluster.ts';
+import { EXCLUSIVE_HABITS, type Habits } from './simulated-agents.ts';
 
 const PER_PROCESS = 250;
 const main = join(import.meta.dirname, 'simulated-agents-main.ts');
@@ -27,10 +28,14 @@ export class AgentCrowd {
   }
 
   /** Resolves when all of them watch and renew. */
-  static async start({ kubeconfig }: Cluster, names: readonly string[]): Promise<AgentCrowd> {
+  static async start(
+    { kubeconfig }: Cluster,
+    names: readonly string[],
+    habits: Habits = EXCLUSIVE_HABITS,
+  ): Promise<AgentCrowd> {
     const troops: Troop[] = [];
     for (let first = 0; first < names.length; first += PER_PROCESS) {
-      troops.push(enlist(kubeconfig, names.slice(first, first + PER_PROCESS)));
+      troops.push(enlist(kubeconfig, names.slice(first, first + PER_PROCESS), habits));
     }
     const crowd = new AgentCrowd(troops);
     try {
@@ -56,8 +61,9 @@ export class AgentCrowd {
   }
 }
 
-function enlist(kubeconfig: string, names: readonly string[]): Troop {
-  const node = [process.execPath, '--conditions=bgp-ts-source', main, kubeconfig, names.join(',')];
+function enlist(kubeconfig: string, names: readonly string[], habits: Habits): Troop {
+  const args = [main, kubeconfig, names.join(','), JSON.stringify(habits)];
+  const node = [process.execPath, '--conditions=bgp-ts-source', ...args];
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', ...node], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });

@@ -4,8 +4,10 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { API_VERSION, NAMESPACE } from '../../../src/model/names.ts';
 import type { Cluster } from '../../cluster/support/cluster.ts';
+import { BASE } from '../../cluster/support/full-run.ts';
 import { type HeraldRun, startHerald } from '../../cluster/support/herald-run.ts';
 import { loopbackPeer } from '../../cluster/support/loopback.ts';
+import type { OldRelease } from '../../cluster/support/old-release.ts';
 import type { Balancer, BalancerPlace, BalancerProcess } from './balancer.ts';
 
 export interface HeraldSettings {
@@ -17,9 +19,10 @@ export interface HeraldSettings {
   readonly controllerMetrics?: number;
   /** without an agent: others play it */
   readonly controllerOnly?: boolean;
+  /** of another release */
+  readonly program?: string;
 }
 
-const base = join(import.meta.dirname, '../../../deploy/base');
 const MAX_ROUTES = 20_000;
 const FILES = [
   'service-accounts.yaml',
@@ -29,7 +32,12 @@ const FILES = [
 ];
 
 /** Rights and documents; once per cluster. */
-export async function installHerald(cluster: Cluster, place: BalancerPlace): Promise<void> {
+export async function installHerald(
+  cluster: Cluster,
+  place: BalancerPlace,
+  release?: OldRelease,
+): Promise<void> {
+  const base = release?.base ?? BASE;
   await cluster.apply(...FILES.map((file) => join(base, file)));
   const timers = { holdSeconds: 90, keepaliveSeconds: 30, connectRetrySeconds: 1 };
   const spec = { timers, maxRoutes: MAX_ROUTES };
@@ -45,8 +53,13 @@ export async function installHerald(cluster: Cluster, place: BalancerPlace): Pro
   );
 }
 
-export function controllerKubeconfig(cluster: Cluster): Promise<string> {
-  return cluster.serviceAccountKubeconfig(NAMESPACE, 'herald-controller');
+/** Whose processes are started; of this tree where no other release is named. */
+export const programOf = (release: OldRelease | undefined): { readonly program?: string } =>
+  release === undefined ? {} : { program: release.program };
+
+/** `server`: another way to the API server than the straight one */
+export function controllerKubeconfig(cluster: Cluster, server = cluster.url): Promise<string> {
+  return cluster.serviceAccountKubeconfig(NAMESPACE, 'herald-controller', { server });
 }
 
 export function agentKubeconfig(cluster: Cluster, node: string): Promise<string> {
@@ -71,7 +84,8 @@ export class HeraldBalancer implements Balancer {
   async start(): Promise<void> {
     const { folder, node } = this.#place;
     const { controllerMetrics: port, proxyCheck = 'none' } = this.#settings;
-    const { proxyMetrics = 'none' } = this.#settings;
+    const { proxyMetrics = 'none', program } = this.#settings;
+    const other = program === undefined ? {} : { program };
     const [controller, agent] = [
       await controllerKubeconfig(this.#cluster),
       this.#settings.agentKubeconfig ?? (await agentKubeconfig(this.#cluster, node)),
@@ -81,6 +95,7 @@ export class HeraldBalancer implements Balancer {
       name: 'controller',
       folder,
       kubeconfig: controller,
+      ...other,
     });
     if (this.#settings.controllerOnly === true) return;
     // a new machine each time: no saved View helps
@@ -94,6 +109,7 @@ export class HeraldBalancer implements Balancer {
       name: 'agent',
       folder,
       kubeconfig: agent,
+      ...other,
     });
   }
 

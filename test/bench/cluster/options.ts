@@ -1,14 +1,19 @@
 /** The command line of the cluster's bench. Pure. */
 
-import { parseArgs } from 'node:util';
+import type { OldRelease } from '../../cluster/support/old-release.ts';
+import { parseFlags, positive, rowOf, UsageError } from '../command-line.ts';
 
 export const ROW_NAMES = [
   'single',
   'proxy',
   'burst',
   'waiting',
+  'services',
+  'quarantine',
   'filtered',
   'failover',
+  'silent',
+  'drain',
   'scheduler',
 ] as const;
 export type RowName = (typeof ROW_NAMES)[number];
@@ -26,14 +31,27 @@ export interface BenchSizes {
   /** of these, beside something that plays kube-proxy */
   readonly proxied: number;
   readonly burst: number;
+  /** how often, each between two creations with no balancer */
+  readonly bursts: number;
   readonly clients: number;
   readonly waiting: number;
+  /** Services and EndpointSlices that a stand-in lists */
+  readonly listed: number;
+  /** addresses that were given back and wait for a node that is off */
+  readonly released: number;
+  /** how often each simulated agent reports meanwhile, and for how long that is looked at */
+  readonly reportMs: number;
+  readonly lookMs: number;
   /** Services with claims on other nodes, beside the ten of the node that is looked at */
   readonly elsewhere: number;
   /** how many simulated agents, one run each */
   readonly agents: readonly number[];
   readonly claims: number;
   readonly rack: number;
+  /** nodes that die in silence, for each of the four rows */
+  readonly deaths: number;
+  /** exclusive addresses of a node that is cordoned */
+  readonly drained: number;
   readonly scheduled: number;
   /** how long memory is left alone before it is read */
   readonly restMs: number;
@@ -45,6 +63,10 @@ export interface BenchOptions {
   readonly isQuick: boolean;
   readonly isSaving: boolean;
   readonly json: string;
+  /** rows are measured with 0.1 too: a built tree of it, or `build` */
+  readonly old?: string;
+  /** what is measured, where that is not this tree */
+  readonly release?: OldRelease;
   readonly balancer?: BalancerCommands;
 }
 
@@ -52,12 +74,19 @@ export const FULL: BenchSizes = {
   singles: 200,
   proxied: 30,
   burst: 1000,
+  bursts: 5,
   clients: 8,
   waiting: 5000,
+  listed: 100_000,
+  released: 300,
+  reportMs: 60_000,
+  lookMs: 120_000,
   elsewhere: 9990,
   agents: [1000],
   claims: 10_000,
   rack: 40,
+  deaths: 5,
+  drained: 1500,
   scheduled: 100_000,
   restMs: 10_000,
 };
@@ -67,12 +96,19 @@ export const QUICK: BenchSizes = {
   singles: 5,
   proxied: 3,
   burst: 40,
+  bursts: 2,
   clients: 8,
   waiting: 60,
+  listed: 1200,
+  released: 10,
+  reportMs: 4000,
+  lookMs: 8000,
   elsewhere: 50,
   agents: [12],
   claims: 60,
   rack: 2,
+  deaths: 1,
+  drained: 40,
   scheduled: 2000,
   restMs: 500,
 };
@@ -82,9 +118,13 @@ export const usage = `usage: make bench-cluster, or with options: node_modules/.
 Measures Herald in Kubernetes: a real kube-apiserver and etcd, BIRD, one node. How each number is taken: docs/bench-cluster.md.
 
   --row=NAME       only this row: ${ROW_NAMES.join(', ')}; may be given several times
-  --agents=N,…     simulated agents of the row failover, one run each (default 1000)
+  --agents=N,…     simulated agents of the rows failover and quarantine, one run each (default 1000)
   --claims=N       exclusive claims of the row failover (default ${FULL.claims})
   --singles=N      Services of the row single (default ${FULL.singles})
+  --bursts=N       runs of the row burst, of which the median counts (default ${FULL.bursts})
+  --deaths=N       runs of each row of silent (default ${FULL.deaths})
+  --old=DIR        each row with 0.1 too, right after it: DIR is a tree of 0.1 with a dist/herald; --old=build makes one, once, and keeps it in the cache.
+                   The row scheduler is this tree's alone
   --json=FILE      where the numbers go (default dist/bench-cluster.json)
   --save           also write docs/bench-cluster.json and the table of docs/bench-cluster.md
   --quick          does it work? Small sizes; not for quoting
@@ -92,16 +132,17 @@ Measures Herald in Kubernetes: a real kube-apiserver and etcd, BIRD, one node. H
                    another balancer instead of Herald: CMD goes to \`sh -c\`; start returns when it runs, pids prints \`ROLE PID\` per line
   --help           this text
 
-HERALD_PROGRAM names another herald than dist/herald.
+HERALD_PROGRAM names another herald than dist/herald; its CRDs and rights are still those of this tree.
 `;
-
-export class UsageError extends Error {}
 
 const flags = {
   row: { type: 'string', multiple: true },
   agents: { type: 'string' },
   claims: { type: 'string' },
   singles: { type: 'string' },
+  bursts: { type: 'string' },
+  deaths: { type: 'string' },
+  old: { type: 'string' },
   json: { type: 'string' },
   save: { type: 'boolean' },
   quick: { type: 'boolean' },
@@ -113,33 +154,31 @@ const flags = {
 
 /** Undefined: help was asked for. */
 export function benchOptions(argv: readonly string[]): BenchOptions | undefined {
-  const values = parse(argv);
+  const values = parseFlags(argv, flags);
   if (values.help === true) return undefined;
   const isQuick = values.quick === true;
   const balancer = commandsOf(values);
   const sizes = isQuick ? QUICK : FULL;
-  const { agents, claims, singles } = values;
+  const { agents, claims, singles, bursts, deaths, old } = values;
+  if (old !== undefined && balancer !== undefined) {
+    throw new UsageError('--old is about Herald, and --start about another balancer');
+  }
   return {
-    rows: values.row === undefined ? ROW_NAMES : values.row.map(rowName),
+    rows: values.row === undefined ? ROW_NAMES : values.row.map((name) => rowOf(ROW_NAMES, name)),
     sizes: {
       ...sizes,
       ...(agents === undefined ? {} : { agents: agents.split(',').map(positive) }),
       ...(claims === undefined ? {} : { claims: positive(claims) }),
       ...(singles === undefined ? {} : { singles: positive(singles) }),
+      ...(bursts === undefined ? {} : { bursts: positive(bursts) }),
+      ...(deaths === undefined ? {} : { deaths: positive(deaths) }),
     },
     isQuick,
     isSaving: values.save === true,
     json: values.json ?? 'dist/bench-cluster.json',
     ...(balancer === undefined ? {} : { balancer }),
+    ...(old === undefined ? {} : { old }),
   };
-}
-
-function parse(argv: readonly string[]) {
-  try {
-    return parseArgs({ args: [...argv], options: flags }).values;
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
-  }
 }
 
 function commandsOf(values: {
@@ -153,18 +192,4 @@ function commandsOf(values: {
     throw new UsageError('another balancer needs all three: --start, --stop and --pids');
   }
   return { start, stop, pids };
-}
-
-function rowName(text: string): RowName {
-  const name = ROW_NAMES.find((known) => known === text);
-  if (name === undefined)
-    throw new UsageError(`--row is one of ${ROW_NAMES.join(', ')}, not ${text}`);
-  return name;
-}
-
-function positive(text: string): number {
-  const number = Number(text);
-  if (!Number.isInteger(number) || number < 1)
-    throw new UsageError(`${text} is no whole number above 0`);
-  return number;
 }

@@ -1,7 +1,15 @@
 import { expect } from 'chai';
+import { UsageError } from '../command-line.ts';
 import { parsePids } from './balancer.ts';
-import { benchOptions, FULL, QUICK, UsageError } from './options.ts';
-import { type ClusterReport, markdown, merged, percentile, withTable } from './report.ts';
+import { benchOptions, FULL, QUICK, ROW_NAMES, usage } from './options.ts';
+import {
+  besideOld,
+  type ClusterReport,
+  markdown,
+  merged,
+  percentile,
+  withTable,
+} from './report.ts';
 
 const REPORT: ClusterReport = {
   date: '2026-01-01T00:00:00Z',
@@ -31,6 +39,28 @@ describe("the cluster's bench, its pure parts", () => {
       '| b | – |  | 3 MB |  |',
       '',
     ]);
+  });
+
+  it('has a column of 0.1 where that was measured in the same run, and only there', () => {
+    const [first] = REPORT.rows;
+    if (first === undefined) throw new Error('there is a row');
+    const olds = [{ ...first, measured: '99 ms' }];
+    const lines = markdown({ ...REPORT, rows: besideOld(REPORT.rows.slice(0, 1), olds) });
+    expect(lines.split('\n')).to.deep.equal([
+      '| work | MetalLB, anchor | 0.1, the same run | target | Herald | |',
+      '|---|---|---|---|---|---|',
+      '| a | 31 ms | 99 ms | ≤ 20 ms | 12 ms | met |',
+      '',
+    ]);
+    const failed = { ...first, work: 'row x', measured: 'FAILED: no program' };
+    expect(besideOld(REPORT.rows, [failed]).map(({ old }) => old)).to.deep.equal([
+      'FAILED: no program',
+      'FAILED: no program',
+    ]);
+    const [, second] = besideOld(REPORT.rows, []);
+    expect(markdown({ ...REPORT, rows: [...olds, ...(second ? [second] : [])] })).not.to.contain(
+      '0.1',
+    );
   });
 
   it('replaces the table of a page and nothing else, as often as one likes', () => {
@@ -67,9 +97,14 @@ describe("the cluster's bench, its pure parts", () => {
       rows: ['burst'],
     });
     expect(benchOptions(['--agents=100,300'])?.sizes.agents).to.deep.equal([100, 300]);
+    expect(benchOptions(['--bursts=3', '--deaths=2'])?.sizes).to.include({ bursts: 3, deaths: 2 });
+    expect(benchOptions(['--old=build'])).to.include({ old: 'build' });
+    expect(benchOptions([])).not.to.have.property('old');
+    for (const name of ROW_NAMES) expect(usage, name).to.contain(name);
     const commands = { start: 'a', stop: 'b', pids: 'c' };
     const given = ['--start=a', '--stop=b', '--pids=c'];
     expect(benchOptions(given)?.balancer).to.deep.equal(commands);
+    expect(() => benchOptions([...given, '--old=x'])).to.throw('another balancer');
     for (const bad of ['--row=x', '--agents=0', '--singles=y', '--start=a', '--nonsense']) {
       expect(() => benchOptions([bad]), bad).to.throw(UsageError);
     }

@@ -10,6 +10,8 @@ export interface Row {
   readonly anchor: string;
   readonly target: string;
   readonly measured: string;
+  /** what 0.1 had in the same run */
+  readonly old?: string;
   /** `beside`: a number without a bound */
   readonly verdict: Verdict;
   /** when it was measured; absent: with the report */
@@ -27,6 +29,15 @@ export interface ClusterReport {
   readonly isQuick: boolean;
   readonly versions: Readonly<Record<string, string>>;
   readonly rows: readonly Row[];
+}
+
+/** The rows with what 0.1 had beside them; one that failed there says so. */
+export function besideOld(rows: readonly Row[], olds: readonly Row[]): readonly Row[] {
+  const [first] = olds;
+  return rows.map((row) => {
+    const old = olds.find(({ work }) => work === row.work) ?? first;
+    return old === undefined ? row : { ...row, old: old.measured };
+  });
 }
 
 /** What was measured now, among what is kept from before: some rows want a quiet machine for long, and are measured one at a time. */
@@ -71,11 +82,14 @@ function headOf({ date, machine, load, balancer, versions, isQuick }: ClusterRep
 
 /** The table as documentation has it. */
 export function markdown({ rows, balancer }: ClusterReport): string {
-  const lines = rows.map(
-    ({ work, anchor, target, measured, verdict, date }) =>
-      `| ${work} | ${anchor} | ${target} | ${measured}${dateOf(date)} | ${verdict === 'beside' ? '' : verdict} |`,
-  );
-  const head = `| work | MetalLB, anchor | target | ${balancer} | |\n|---|---|---|---|---|`;
+  const hasOld = rows.some(({ old }) => old !== undefined);
+  const lines = rows.map(({ work, anchor, target, measured, verdict, date, old = NO_ANCHOR }) => {
+    const own = `${measured}${dateOf(date)}`;
+    const cells = [work, anchor, ...(hasOld ? [old] : []), target, own];
+    return `| ${cells.join(' | ')} | ${verdict === 'beside' ? '' : verdict} |`;
+  });
+  const names = ['work', 'MetalLB, anchor', ...(hasOld ? ['0.1, the same run'] : []), 'target'];
+  const head = `| ${[...names, balancer].join(' | ')} | |\n${'|---'.repeat(names.length + 2)}|`;
   return `${head}\n${lines.join('\n')}\n`;
 }
 

@@ -7,13 +7,27 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { dirname, join } from 'node:path';
 import { kubernetesVersion } from '../../../tools/kubernetes/version.ts';
-import { type BenchOptions, benchOptions, type RowName, UsageError, usage } from './options.ts';
-import { type ClusterReport, merged, NO_ANCHOR, printed, type Row, withTable } from './report.ts';
+import { oldRelease } from '../../cluster/support/old-release.ts';
+import { UsageError } from '../command-line.ts';
+import { type BenchOptions, benchOptions, type RowName, usage } from './options.ts';
+import {
+  besideOld,
+  type ClusterReport,
+  merged,
+  NO_ANCHOR,
+  printed,
+  type Row,
+  withTable,
+} from './report.ts';
 import { measureBurst } from './rows/burst.ts';
+import { measureDrain } from './rows/drain.ts';
 import { measureFailover } from './rows/failover.ts';
 import { measureFiltered } from './rows/filtered.ts';
 import { measureProxy } from './rows/proxy.ts';
+import { measureQuarantine } from './rows/quarantine.ts';
 import { measureScheduler } from './rows/scheduler.ts';
+import { measureServices } from './rows/services.ts';
+import { measureSilentNode } from './rows/silent-node.ts';
 import { measureSingle } from './rows/single.ts';
 import { measureWaiting } from './rows/waiting.ts';
 import { onStage } from './stage.ts';
@@ -30,12 +44,27 @@ const MEASURES: Readonly<Record<RowName, Measure>> = {
   proxy: (options) => onStage(options, say, measureProxy),
   burst: (options) => onStage(options, say, measureBurst),
   waiting: (options) => onStage(options, say, measureWaiting),
+  services: (options) => onStage(options, say, measureServices),
+  quarantine: (options) => measureQuarantine(options, say),
   filtered: (options) => measureFiltered(options, say),
   failover: (options) => measureFailover(options, say),
+  silent: (options) => measureSilentNode(options, say),
+  drain: (options) => measureDrain(options, say),
   scheduler: async ({ sizes }) => measureScheduler(sizes),
 };
+/** a function of this tree, without a program */
+const THIS_ONLY: readonly RowName[] = ['scheduler'];
 /** these are about Herald's own parts */
-const HERALD_ONLY: readonly RowName[] = ['proxy', 'filtered', 'failover', 'scheduler'];
+const HERALD_ONLY: readonly RowName[] = [
+  'proxy',
+  'services',
+  'quarantine',
+  'filtered',
+  'failover',
+  'silent',
+  'drain',
+  'scheduler',
+];
 
 async function bench(options: BenchOptions): Promise<number> {
   const before = loadavg()[0] ?? 0;
@@ -43,7 +72,7 @@ async function bench(options: BenchOptions): Promise<number> {
   for (const name of options.rows) {
     if (options.balancer !== undefined && HERALD_ONLY.includes(name)) continue;
     say(`row ${name}`);
-    rows.push(...(await measured(name, options)));
+    rows.push(...(await withOld(name, options)));
   }
   const report: ClusterReport = {
     date: new Date().toISOString(),
@@ -59,10 +88,21 @@ async function bench(options: BenchOptions): Promise<number> {
   return rows.some(({ verdict }) => verdict === 'missed') ? 1 : 0;
 }
 
+/** first this release, then 0.1, where that is wanted: in the same minutes */
+async function withOld(name: RowName, options: BenchOptions): Promise<readonly Row[]> {
+  const rows = await measured(name, options);
+  if (options.old === undefined || THIS_ONLY.includes(name)) return rows;
+  const release = await oldRelease(options.old === 'build' ? '' : options.old);
+  say(`row ${name}, 0.1`);
+  return besideOld(rows, await measured(name, { ...options, release }));
+}
+
 /** A row that fails is told in its place: the others have cost minutes each. */
 async function measured(name: RowName, options: BenchOptions): Promise<readonly Row[]> {
   try {
-    return await MEASURES[name](options);
+    const rows = await MEASURES[name](options);
+    for (const row of rows) say(`${row.work}: ${row.measured} (${row.verdict})`);
+    return rows;
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
     say(`row ${name} failed: ${problem}`);

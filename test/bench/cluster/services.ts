@@ -48,14 +48,15 @@ export async function createServices(
 export async function deleteServices({ cluster, namespace }: Stage): Promise<void> {
   const resource = inNamespace(SERVICES, namespace);
   const options = { timeoutMs: 300_000 };
-  await cluster.api.call({ method: 'DELETE', path: pathOf(resource), options });
+  // a busy server may give up on the way: then again, for the rest
   await until(
     'no Services are left',
     async () => {
+      await cluster.api.call({ method: 'DELETE', path: pathOf(resource), options });
       const { items } = await cluster.api.list(resource, { limit: 1 });
       return items.length === 0 ? done(true) : notYet('some');
     },
-    { timeoutMs: 120_000 },
+    { timeoutMs: 600_000, everyMs: 500 },
   );
 }
 

@@ -14,7 +14,12 @@ import {
   startReceivingRouter,
 } from '../../cluster/support/receiving-router.ts';
 import { type Balancer, type BalancerPlace, CommandBalancer } from './balancer.ts';
-import { HeraldBalancer, type HeraldSettings, installHerald } from './herald-balancer.ts';
+import {
+  HeraldBalancer,
+  type HeraldSettings,
+  installHerald,
+  programOf,
+} from './herald-balancer.ts';
 import type { BenchOptions } from './options.ts';
 import { RouteClock } from './route-clock.ts';
 import { ServiceFeed } from './service-feed.ts';
@@ -48,7 +53,7 @@ export async function onStage<T>(
   const cluster = await startCluster({ audit: false, say, flags: [NODE_PORTS] });
   const ends: (() => Promise<void> | void)[] = [() => cluster.stop()];
   try {
-    await cluster.installCrds();
+    await cluster.installCrds(options.release?.crds);
     const birdPlace = join(cluster.folder, 'router');
     mkdirSync(birdPlace);
     const bird = await startBird({ folder: birdPlace, holdSeconds: 90 });
@@ -60,7 +65,7 @@ export async function onStage<T>(
     const feed = await ServiceFeed.start(cluster.api, namespace);
     ends.unshift(() => feed.stop());
     const place = placeOf(cluster, bird, receiver, birdPlace);
-    if (options.balancer === undefined) await installHerald(cluster, place);
+    if (options.balancer === undefined) await installHerald(cluster, place, options.release);
     const made: Balancer[] = [];
     ends.unshift(async () => {
       for (const each of made) await each.stop();
@@ -68,7 +73,7 @@ export async function onStage<T>(
     const balancer = (settings: HeraldSettings = {}): Balancer => {
       const each =
         options.balancer === undefined
-          ? new HeraldBalancer(cluster, place, settings)
+          ? new HeraldBalancer(cluster, place, { ...programOf(options.release), ...settings })
           : new CommandBalancer(options.balancer, place);
       made.push(each);
       return each;
