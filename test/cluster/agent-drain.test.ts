@@ -153,6 +153,11 @@ describe('exclusive addresses of a node that is drained', function () {
       (found) => found !== '',
       PATIENTLY,
     );
+    // both nodes know the pool: a node that has never known it announces nothing of it
+    const everywhere = { placement: { mode: 'anycast' } };
+    await cluster.api.create(IP_CLAIMS, claimBody('198.51.100.30', everywhere));
+    await world.heldBy('198.51.100.30', 'a b', PATIENTLY);
+    await cluster.api.delete(IP_CLAIMS, '198.51.100.30');
     await untilLeases('both renew', 'held held');
     await cluster.api.delete(IP_POOLS, 'q');
     // as long as it takes to give a Lease back, and a renewal of those that are kept

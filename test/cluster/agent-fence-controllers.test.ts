@@ -16,9 +16,10 @@ import {
   startAgent,
   untilIpNode,
 } from './support/agent-run.ts';
+import { type BirdRouter, startBird } from './support/bird.ts';
 import { at, type Cluster } from './support/cluster.ts';
 import { absentAt, equalAt, FullRun, PATIENT } from './support/full-run.ts';
-import { loopbackPeer } from './support/loopback.ts';
+import { AGENT_ASN, loopbackPeer } from './support/loopback.ts';
 import { type FailingProxy, startProxy } from './support/proxy.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
 
@@ -37,6 +38,8 @@ describe('a holder of exclusive addresses that loses the API, with real controll
   let world: FullRun;
   let cluster: Cluster;
   let proxy: FailingProxy;
+  /** of the nodes' own AS */
+  let inside: BirdRouter;
   let a: AgentRun;
   let namespace = '';
 
@@ -46,9 +49,15 @@ describe('a holder of exclusive addresses that loses the API, with real controll
     cluster = world.cluster;
     proxy = await startProxy(cluster);
     namespace = await cluster.namespace();
+    const { folder } = cluster;
+    inside = await startBird({ folder, asn: AGENT_ASN, neighbourAsn: AGENT_ASN });
+    const nextHop = { ipv6: '2001:db8:ff::1' };
+    // below 48 six levels do not fit: 48 is announced (C18)
+    const advertisements = [{ localPref: 30 }];
     await cluster.applyObjects(
-      loopbackPeer('bird', world.bird, ALL, { nextHop: { ipv6: '2001:db8:ff::1' } }),
-      poolBody('four', ['198.51.100.0/28'], EXCLUSIVE_POOL),
+      loopbackPeer('bird', world.bird, ALL, { nextHop }),
+      loopbackPeer('inside', inside, ALL, { nextHop }),
+      poolBody('four', ['198.51.100.0/28'], { ...EXCLUSIVE_POOL, advertisements }),
       poolBody('six', ['2001:db8:7::/120'], EXCLUSIVE_POOL),
     );
     await Promise.all(['one', 'two'].map((name) => world.controller(name)));
@@ -60,6 +69,7 @@ describe('a holder of exclusive addresses that loses the API, with real controll
 
   after(async () => {
     await proxy?.stop();
+    await inside?.kill();
     await world?.stop();
   });
 
@@ -82,6 +92,32 @@ describe('a holder of exclusive addresses that loses the API, with real controll
       });
     }
     return nowMs();
+  }
+
+  /** `a:75 x:200*`: LOCAL_PREF of each node's path, address by address, x another than a; the star is the router's choice */
+  async function preferences(
+    router: BirdRouter,
+    addresses: readonly string[],
+    wanted: string,
+  ): Promise<void> {
+    await untilValue(
+      wanted,
+      async () => {
+        const paths = await world.paths(router);
+        const words = addresses.map((address) =>
+          (paths.get(address) ?? [])
+            .map(
+              ({ node, localPref, isBest }) =>
+                `${node === 'a' ? node : 'x'}:${localPref}${isBest ? '*' : ''}`,
+            )
+            .sort()
+            .join(' '),
+        );
+        return words.join(' ');
+      },
+      (found) => found === wanted,
+      LATER,
+    );
   }
 
   async function holdByA(): Promise<readonly string[]> {
@@ -122,6 +158,8 @@ describe('a holder of exclusive addresses that loses the API, with real controll
     await shows(addresses, 'a holds it still', (found) => found === 'a1');
 
     const sampler = world.sample();
+    const within = world.sample(inside);
+    await preferences(inside, addresses, 'a:48* a:200*');
     await proxy.refuse();
     const renewedMs = await leaseRenewedMs(a);
     const downMs = await shows(addresses, 'a has stepped down', (found) => found.includes('a4'));
@@ -131,12 +169,24 @@ describe('a holder of exclusive addresses that loses the API, with real controll
       REASSIGN_MS + 5000,
     );
     const movedMs = await shows(addresses, 'another holds it, a cannot know', (found) =>
-      /^a1[03] [bc]1$/.test(found),
+      /^a10 [bc]1$/.test(found),
     );
     expect(movedMs - renewedMs, 'ms until it was given up').to.be.above(REASSIGN_MS - READING_MS);
     // a while of that state: nothing but the API can change it
     await passes(5000);
-    await shows(addresses, 'both are there', (found) => /^a1[03] [bc]1$/.test(found));
+    await shows(addresses, 'both are there', (found) => /^a10 [bc]1$/.test(found));
+
+    await preferences(inside, addresses, 'a:18 x:48* a:75 x:200*');
+
+    // the API is away for all: the present holder and the former one have no Lease, and the present one is preferred (C13)
+    for (const server of cluster.servers) server.freeze();
+    await shows(addresses, 'the next one has stepped down, too', (found) =>
+      /^a10 [bc]10$/.test(found),
+    );
+    await preferences(inside, addresses, 'a:18 x:18* a:75 x:75*');
+    await preferences(world.bird, addresses, 'a:100 x:100* a:100 x:100*');
+    for (const server of cluster.servers) server.thaw();
+    await shows(addresses, 'and back', (found) => /^a10 [bc]1$/.test(found));
 
     await proxy.accept();
     await shows(addresses, 'a has heard of it and left', (found) => /^[bc]1$/.test(found));
@@ -147,6 +197,7 @@ describe('a holder of exclusive addresses that loses the API, with real controll
     expect(samples.length, 'looks at the table').to.be.above(200);
     expect(equalAt(samples), 'two paths of equal preference').to.deep.equal([]);
     expect(absentAt(samples, addresses), 'no path at all').to.deep.equal([]);
+    expect(equalAt(await within.stop()), 'two equal paths inside the AS').to.deep.equal([]);
     const { items } = await cluster.api.list(IP_CLAIMS);
     expect(items.map((claim) => String(at(claim, 'spec', 'node'))).join()).to.match(/^[bc],[bc]$/);
   });

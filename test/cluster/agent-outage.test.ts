@@ -1,7 +1,11 @@
 /** An API that is away: what runs goes on, also over a restart of the agent, and nothing flaps when it is back. */
 
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { IP_CLAIMS } from '../../src/sources/kube/resources.ts';
+import { certificateOf, writeKubeconfig } from '../../tools/cluster/kubeconfig.ts';
+import { Pki } from '../../tools/cluster/pki.ts';
 import { untilValue } from '../support/poll.ts';
 import {
   type AgentRun,
@@ -21,6 +25,16 @@ import {
 import { type BirdRouter, startBird } from './support/bird.ts';
 import { type Cluster, startCluster } from './support/cluster.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
+
+/** A kubeconfig of a cluster that nobody has made: its own certificates, a port where nobody listens. */
+function elsewhere(cluster: Cluster): string {
+  const folder = join(cluster.folder, 'elsewhere');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const pki = new Pki(folder);
+  const credentials = certificateOf(pki.client('agent', []));
+  const server = 'https://127.0.0.1:1';
+  return writeKubeconfig(join(folder, 'kubeconfig'), { server, ca: pki.ca, credentials });
+}
 
 describe('the agent of a cluster without its API', function () {
   this.timeout(300_000);
@@ -74,6 +88,26 @@ describe('the agent of a cluster without its API', function () {
       (sentence) => sentence === '',
       PATIENT,
     );
+  });
+
+  it('announces nothing of a View that was saved in another cluster, though this one does not answer', async () => {
+    const [server] = cluster.servers;
+    await server?.stop();
+    await agent?.run.kill();
+    await untilNoRoute(bird, `${VIP}/32`);
+    const folder = agent?.folder ?? '';
+    // another cluster, by its certificates, and nobody at its address
+    agent = startAgent(cluster, { folder, kubeconfig: elsewhere(cluster) });
+    await agent.run.logged('that the API is away', ({ event }) => event === 'kube.retry', PATIENT);
+    const status = await agent.status();
+    expect([status.sessions, status.claims]).to.deep.equal([[], []]);
+    expect(await has(bird, `${VIP}/32`)).to.equal(false);
+    expect(status.warnings.join()).to.include('they are of another cluster');
+    await agent.run.kill();
+    // the machine comes back to the first cluster, which does not answer either: its View has been kept
+    agent = startAgent(cluster, { folder });
+    await untilRoute(bird, `${VIP}/32`);
+    await server?.start();
   });
 
   it('lets go of them when it has been away for too long', async () => {

@@ -91,6 +91,48 @@ describe('pools that shrink and go under a Service in use', function () {
     );
   }
 
+  it('nothing is announced out of a pool that is refused, whoever claims it (C19)', async () => {
+    await cluster.applyObjects(poolBody('first', ['198.51.100.128/29']));
+    const pool = async (name: string) =>
+      conditionOf(await cluster.api.get(IP_POOLS, name), 'Ready');
+    const ready = (name: string, words: string) =>
+      untilValue(
+        `IPPool ${name} is ${words}`,
+        async () => `${at(await pool(name), 'status')} ${at(await pool(name), 'reason')}`,
+        (found) => found === words,
+        PATIENT,
+      );
+    await ready('first', 'True Accepted');
+    await cluster.applyObjects(poolBody('second', ['198.51.100.132-198.51.100.140']));
+    await ready('second', 'False Overlaps');
+    // of the second one alone, of both and for the second, of the first; the last is the sign that the others have been looked at
+    const made = {
+      '198.51.100.138': {},
+      '198.51.100.133': { pool: 'second' },
+      '198.51.100.129': {},
+    };
+    for (const [name, spec] of Object.entries(made)) {
+      const labels = { 'herald.dev/anycast': '' };
+      const apiVersion = 'herald.dev/v1alpha1';
+      await cluster.applyObjects({ apiVersion, kind: 'IPClaim', metadata: { name, labels }, spec });
+    }
+    await world.heldBy('198.51.100.129', 'a b');
+    for (const refused of ['198.51.100.138', '198.51.100.133']) {
+      expect(await ways(refused), refused).to.deep.equal([]);
+    }
+    await untilValue(
+      'the claim says so',
+      async () => conditionOf(await cluster.api.get(IP_CLAIMS, '198.51.100.138'), 'Placed'),
+      (found) => at(found, 'reason') === 'NoPool',
+      PATIENT,
+    );
+    await cluster.api.delete(IP_POOLS, 'first');
+    await world.heldBy('198.51.100.138', 'a b');
+    for (const name of Object.keys(made)) await cluster.api.delete(IP_CLAIMS, name);
+    await world.routed([]);
+    await cluster.api.delete(IP_POOLS, 'second');
+  });
+
   it('the route never leaves, over a shrink, the end of the pool and a restart; it goes with the Service', async () => {
     await cluster.applyObjects(poolBody('vips', ['198.51.100.0/30'], MED));
     const address = await served('web');
@@ -164,6 +206,23 @@ describe('pools that shrink and go under a Service in use', function () {
       (count) => count === 0,
       PATIENT,
     );
+  });
+
+  it('an aggregate goes with its pool: the Services keep their host routes, and nothing is announced that no pool has', async () => {
+    const wide = { aggregationLength: { ipv4: 26 }, discardRoute: true };
+    await cluster.applyObjects(poolBody('wide', ['198.51.100.192/26'], { advertisements: [wide] }));
+    await serve('inside', { [ANNOTATION.pool]: 'wide' });
+    const prefixes = async () =>
+      [...new Set((await world.bird.routes()).map(({ prefix }) => prefix))].sort().join(' ');
+    const has = (wanted: string) =>
+      untilValue(`the router has ${wanted}`, prefixes, (found) => found === wanted, PATIENT);
+    // the agents of this test are on one machine, of which one alone keeps discard routes
+    await has('198.51.100.192/26 198.51.100.192/32');
+    await cluster.api.delete(IP_POOLS, 'wide');
+    await has('198.51.100.192/32');
+    await world.heldBy('198.51.100.192', [...world.agents.keys()].sort().join(' '));
+    await cluster.api.delete(inNamespace(SERVICES, namespace), 'inside');
+    await world.routed([]);
   });
 
   it('a word written into a released claim makes nobody wait for it: the nodes have answered to the release', async () => {

@@ -1,10 +1,12 @@
 /** The agent of a cluster: what opens and closes its routes, seen in a real router behind a real API. */
 
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { BGP_PEERS, IP_CLAIMS, NODES, SECRETS } from '../../src/sources/kube/resources.ts';
 import { nowMs } from '../../tools/probe/monotonic.ts';
-import { untilValue } from '../support/poll.ts';
+import { passes, untilValue } from '../support/poll.ts';
 import {
   type AgentRun,
   BOOT_ID,
@@ -270,6 +272,40 @@ describe('the agent of a cluster', function () {
       const late = nowMs();
       await untilRoute(bird, `${VIP}/32`);
       expect(nowMs() - late).to.be.above(1000);
+    });
+
+    it('after a reboot saved claims wait for the rules too, from when the Node is Ready', async () => {
+      const synced = (at: string) => JSON.stringify({ status: { IPv4: { lastUpdated: at } } });
+      const args = ['--kube-proxy-check', `http://127.0.0.1:${port}/healthz`];
+      answer = { status: 200, body: synced(new Date(Date.now() + 3_600_000).toISOString()) };
+      await cluster.addNode(NODE, { bootID: BOOT_ID });
+      await cluster.applyObjects(
+        peer(bird),
+        pool('any', ['198.51.100.0/24']),
+        claim(VIP, { services: [service('web')] }),
+      );
+      agent = startAgent(cluster, { args });
+      await untilRoute(bird, `${VIP}/32`);
+      const { folder } = agent;
+      const view = join(folder, 'view.json');
+      const saved = () => (existsSync(view) ? readFileSync(view, 'utf8') : '');
+      await untilValue('the View is saved', saved, (text) =>
+        text.includes(`"readyBoot":"${BOOT_ID}"`),
+      );
+      await agent.run.kill();
+      await untilNoRoute(bird, `${VIP}/32`);
+      // as it would be after a reboot: what was saved, and what the cluster says, are of a boot before, and the rules are gone
+      writeFileSync(view, saved().replaceAll(BOOT_ID, 'the-boot-before'));
+      await cluster.setNode(NODE, { ready: true, bootID: 'the-boot-before' });
+      answer = { status: 200, body: synced('2020-01-01T00:00:00Z') };
+      agent = startAgent(cluster, { args, folder });
+      await untilGate(agent, VIP, (sentence) => sentence.includes('in an earlier boot'));
+      // longer than any wait, had it begun with the claim
+      await passes(6000);
+      const readyMs = nowMs();
+      await cluster.setNode(NODE, { ready: true, bootID: BOOT_ID });
+      await untilRoute(bird, `${VIP}/32`);
+      expect(nowMs() - readyMs).to.be.above(4900);
     });
   });
 

@@ -217,7 +217,7 @@ describe('what the controller tells', () => {
       { timeoutMs: 30_000 },
     );
     expect(events).to.deep.equal([
-      'Warning NoPool: no IPPool holds 203.0.113.9; add the address to one',
+      'Warning NoPool: no IPPool that is in force holds 203.0.113.9; add the address to one',
     ]);
     const placed = conditionOf(await cluster.api.get(IP_CLAIMS, '203.0.113.9'), 'Placed');
     expect(at(placed, 'reason')).to.equal('NoPool');

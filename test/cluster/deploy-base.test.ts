@@ -107,6 +107,15 @@ describe('deploy/base as it is rendered', function () {
       });
     });
 
+    it('prefers them: its token may patch every Service (B6)', () => {
+      const affinity = field(podOf(controller()), 'affinity', 'nodeAffinity');
+      const preferred = items(field(affinity, 'preferredDuringSchedulingIgnoredDuringExecution'));
+      const [term] = preferred;
+      expect(field(term, 'preference', 'matchExpressions')).to.deep.equal([
+        { key: 'node-role.kubernetes.io/control-plane', operator: 'Exists' },
+      ]);
+    });
+
     it('has time to give its Lease back', () => {
       expect(field(podOf(controller()), 'terminationGracePeriodSeconds')).to.be.at.least(30);
     });

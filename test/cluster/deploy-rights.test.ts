@@ -3,6 +3,7 @@
  * admission policy stands even where RBAC would allow more, the controller reads no Secret, people get what their role says.
  */
 
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { API_VERSION, NAMESPACE, nodeLease } from '../../src/model/names.ts';
@@ -267,6 +268,50 @@ describe('the rights that deploy/base gives', function () {
     });
   });
 
+  describe('the line in which the API server puts a request', () => {
+    const schemas = {
+      group: 'flowcontrol.apiserver.k8s.io',
+      version: 'v1',
+      plural: 'flowschemas',
+    };
+    /** the name of the FlowSchema that the server itself names in its answer */
+    const lineOf = async (account: string, ...args: readonly string[]): Promise<string> => {
+      const [namespace = '', name = ''] = account.split('/');
+      const kubeconfig = await cluster.serviceAccountKubeconfig(namespace, name);
+      const asked = [`--kubeconfig=${kubeconfig}`, '-v=8', '--raw'];
+      const { stderr } = await cluster.kubectl(['get', ...asked, ...args]);
+      const uid = /X-Kubernetes-Pf-Flowschema-Uid: ([0-9a-f-]+)/i.exec(stderr)?.[1];
+      const { items } = await cluster.api.list(schemas);
+      return items.find(({ metadata }) => metadata.uid === uid)?.metadata.name ?? `none: ${stderr}`;
+    };
+    const leases = '/apis/coordination.k8s.io/v1/namespaces/herald-system/leases';
+
+    it('is one of its own for Leases, another one for the rest of Herald, and neither for tenants', async () => {
+      await cluster.api.create(LEASES, lease('node-n9'));
+      await until('the schemas are in force', async () => {
+        const line = await lineOf(`${NAMESPACE}/herald-agent`, `${leases}/node-n9`);
+        return line === 'herald-leases' ? done(true) : notYet(line);
+      });
+      expect(await lineOf(`${NAMESPACE}/herald-controller`, leases)).to.equal('herald');
+      const claims = '/apis/herald.dev/v1alpha1/ipclaims';
+      expect(await lineOf(`${NAMESPACE}/herald-agent`, claims)).to.equal('herald');
+      expect(await lineOf(`${NAMESPACE}/herald-controller`, claims)).to.equal('herald');
+      expect(await lineOf('default/tenant', '/version')).to.equal('service-accounts');
+    });
+
+    it('has places that no flood of others takes', async () => {
+      const levels = { ...schemas, plural: 'prioritylevelconfigurations' };
+      for (const name of ['herald-leases', 'herald']) {
+        const schema = await cluster.api.get(schemas, name);
+        expect(schema['spec']).to.have.nested.property('priorityLevelConfiguration.name', name);
+        const { limited } = Object((await cluster.api.get(levels, name))['spec']);
+        const kept = limited.nominalConcurrencyShares * (1 - limited.lendablePercent / 100);
+        expect(kept, name).to.be.at.least(2);
+        expect(JSON.stringify(schema['status'])).to.contain('"type":"Dangling","status":"False"');
+      }
+    });
+  });
+
   describe('a person', () => {
     const person = async (user: string, role: string): Promise<TestApi> => {
       await cluster.api.create(BINDINGS, {
@@ -292,6 +337,41 @@ describe('the rights that deploy/base gives', function () {
         await allowed(viewer.list(resource));
       }
       expect(await refusal(viewer.create(IP_CLAIMS, claim('192.0.2.10')))).to.contain('cannot');
+    });
+
+    it("has no right to write by Kubernetes' own edit and admin, unless the component says so", async () => {
+      const wide = { group: 'rbac.authorization.k8s.io', version: 'v1', plural: 'clusterroles' };
+      const selectors: string[] = [];
+      for (const name of ['admin', 'edit']) {
+        const { clusterRoleSelectors } = Object(
+          (await cluster.api.get(wide, name))['aggregationRule'],
+        );
+        for (const { matchLabels } of clusterRoleSelectors) {
+          for (const [key, value] of Object.entries(matchLabels)) selectors.push(`${key}=${value}`);
+        }
+      }
+      expect(selectors).to.include('rbac.authorization.k8s.io/aggregate-to-edit=true');
+      const inside = async () => {
+        const found: string[] = [];
+        for (const labelSelector of selectors) {
+          const { items } = await cluster.api.list(wide, { labelSelector });
+          found.push(...items.map(({ metadata }) => metadata.name));
+        }
+        return found.filter((name) => name.startsWith('herald-'));
+      };
+      expect(await inside()).to.deep.equal([]);
+      const overlay = join(cluster.folder, 'deploy/overlays/with-edit');
+      cpSync(join(BASE, '..'), join(cluster.folder, 'deploy'), { recursive: true });
+      mkdirSync(overlay);
+      const components = 'components: [../../components/aggregate-to-edit]';
+      writeFileSync(
+        join(overlay, 'kustomization.yaml'),
+        `resources: [../../base]\n${components}\n`,
+      );
+      await cluster.applyKustomization(overlay);
+      expect(new Set(await inside())).to.deep.equal(new Set(['herald-edit']));
+      await cluster.applyKustomization(BASE);
+      expect(await inside(), 'as an upgrade takes it out').to.deep.equal([]);
     });
 
     it('with herald-edit writes pools, peers and claims, no IPNode and no status', async () => {

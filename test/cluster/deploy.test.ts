@@ -143,6 +143,14 @@ describe('deploy/ before a real API server', function () {
       expect(rendered).to.match(/nodeSelector:\n\s+example.net\/edge: "true"\n/);
     });
 
+    it('has an overlay with a namespace that the API server takes', async () => {
+      const [overlay = ''] = blocks.filter((block) => block.includes('\nnamespace: herald-system'));
+      const rendered = await kustomize(cluster, overlay.replace('../herald/deploy/', '../../'));
+      const { stdout } = await cluster.kubectl([...DRY_RUN, '-f', '-'], rendered);
+      const objects = rendered.match(/^kind: /gm)?.length ?? 0;
+      expect(stdout.match(/serverside-applied/g)).to.have.lengthOf(objects);
+    });
+
     it('links to what there is', () => {
       const links = [...page.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)].map(([, to = '']) => to);
       expect(links.filter((to) => !existsSync(join(ROOT, 'docs', to)))).to.deep.equal([]);

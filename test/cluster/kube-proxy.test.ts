@@ -134,24 +134,40 @@ describe('beside a real kube-proxy', function () {
     await routes.stop();
   });
 
+  const services = inNamespace(SERVICES, 'default');
+
+  async function shares(name: string, pod: number, port: number): Promise<void> {
+    const service = { namespace: 'default', name };
+    const endpoints = [{ node: `n${pod}`, address: podAddress(pod) }];
+    await world.cluster.setEndpoints(service, endpoints);
+    const annotations = { [ANNOTATION.share]: 'w', [ANNOTATION.pool]: 'any' };
+    await world.cluster.addService({ ...service, annotations, ports: [{ port }] });
+  }
+
+  async function ingress(name: string): Promise<string> {
+    const service = await world.cluster.api.get(services, name);
+    return JSON.stringify(field(service, 'status', 'loadBalancer'));
+  }
+
+  function has(name: string, accept: (text: string) => boolean): Promise<string> {
+    return untilValue(`addresses of ${name}`, () => ingress(name), accept, { timeoutMs: 60_000 });
+  }
+
+  async function answers(at: string): Promise<string> {
+    const ask = ['-s', '-m', '2', `http://${at}/`];
+    return (await world.client.exec('curl', ask, { anyStatus: true })).stdout.trim();
+  }
+
+  /** who answers twenty times, each once */
+  async function answering(at: string): Promise<readonly string[]> {
+    const who = new Set<string>();
+    for (let probe = 0; probe < 20; probe += 1) who.add((await answers(at)).slice(0, 2));
+    return [...who].toSorted();
+  }
+
   it('who takes the port of another on a shared address leaves it, and the other has all its packets', async () => {
     const { cluster } = world;
     const address = '198.51.100.121';
-    const services = inNamespace(SERVICES, 'default');
-    const shares = async (name: string, pod: number, port: number) => {
-      const service = { namespace: 'default', name };
-      await cluster.setEndpoints(service, [{ node: `n${pod}`, address: podAddress(pod) }]);
-      const annotations = { [ANNOTATION.share]: 'w', [ANNOTATION.pool]: 'any' };
-      await cluster.addService({ ...service, annotations, ports: [{ port }] });
-    };
-    const ingress = async (name: string) =>
-      JSON.stringify(field(await cluster.api.get(services, name), 'status', 'loadBalancer'));
-    const has = (name: string, accept: (text: string) => boolean) =>
-      untilValue(`addresses of ${name}`, () => ingress(name), accept, { timeoutMs: 60_000 });
-    const answers = async (at: string) => {
-      const ask = ['-s', '-m', '2', `http://${at}/`];
-      return (await world.client.exec('curl', ask, { anyStatus: true })).stdout.trim();
-    };
     // it came first, so the order of those that share does not protect the other
     await shares('mallory', 2, 9999);
     await has('mallory', (text) => text.includes('198.51.100.'));
@@ -182,9 +198,7 @@ describe('beside a real kube-proxy', function () {
       },
     );
     // kube-proxy has written its rules for the new address, and with them it has forgotten the old one
-    const who = [];
-    for (let probe = 0; probe < 20; probe += 1) who.push((await answers(shared)).slice(0, 2));
-    expect(new Set(who)).to.deep.equal(new Set(['p1']));
+    expect(await answering(shared)).to.deep.equal(['p1']);
     expect(routes.events(shared), 'changes of the ways').to.deep.equal([]);
     await routes.stop();
     const condition = conditionOf(
@@ -192,6 +206,33 @@ describe('beside a real kube-proxy', function () {
       'herald.dev/Allocated',
     );
     expect(condition).to.include({ status: 'True', reason: 'Allocated' });
+  });
+
+  it('who takes it while it is being deleted, and its own finalizer keeps it, leaves it as well', async () => {
+    const { cluster } = world;
+    const edit = (body: object) => cluster.api.patch(services, 'going', { kind: 'merge', body });
+    await shares('going', 2, 9998);
+    const [shared = ''] =
+      /198\.51\.100\.\d+/.exec(await has('going', (text) => text.includes('198.51.100.'))) ?? [];
+    await shares('staying', 1, 8080);
+    await has('staying', (text) => text.includes(`"${shared}"`));
+    await untilValue(
+      'p1 answers',
+      () => answering(`${shared}:8080`),
+      (who) => who.join() === 'p1',
+      { timeoutMs: 60_000 },
+    );
+    await edit({ metadata: { finalizers: ['example.org/stay'] } });
+    await cluster.api.delete(services, 'going');
+    await edit({ spec: { ports: [{ port: 8080 }] } });
+    await has('going', (text) => !text.includes(shared));
+    await untilValue(
+      'p1 answers alone',
+      () => answering(`${shared}:8080`),
+      (who) => who.join() === 'p1',
+      { timeoutMs: 60_000 },
+    );
+    await edit({ metadata: { finalizers: null } });
   });
 
   it('answers on a port that a Service gets later, and no more on one that it loses (D27)', async () => {

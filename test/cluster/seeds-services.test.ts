@@ -61,8 +61,8 @@ describe('Services in the table of a router', function () {
   }
 
   /** Pools and Services come to the controller by different ways: a Service that is added at once may find the pool as it was before. */
-  async function setPool(addresses: string): Promise<void> {
-    await cluster.applyObjects(poolBody('any', [addresses], { allowExternalIPs: true }));
+  async function setPool(addresses: string, allowExternalIPs = true): Promise<void> {
+    await cluster.applyObjects(poolBody('any', [addresses], { allowExternalIPs }));
     await untilValue(
       'the controller has read the pool',
       async () => {
@@ -163,6 +163,35 @@ describe('Services in the table of a router', function () {
     await remove('auto');
     await routed();
     await claimed([]);
+  });
+
+  it('takes the routes of external IPs back when their pool allows them no more, and gives them again', async () => {
+    // addresses of its own: what was free a moment ago is given last
+    const pool = '198.51.100.128/27';
+    await setPool(pool);
+    await external('hand', 131);
+    await add('auto', { spec: PLAIN, annotations: { [ANNOTATION.externalIp]: 'auto' } });
+    await add('balancer', { annotations: { [ANNOTATION.addresses]: ip(136) } });
+    await routed(128, 131, 136);
+    await setPool(pool, false);
+    await routed(136);
+    await claimed([ip(136)]);
+    await untilValue(
+      'the Service is told why',
+      () => eventsOf('hand'),
+      (events) => events.some((text) => text.includes('pool any does not say allowExternalIPs')),
+      PATIENT,
+    );
+    await untilValue(
+      'no address is left in the list',
+      () => externalIps('auto'),
+      (found) => JSON.stringify(found ?? []) === '[]',
+      PATIENT,
+    );
+    expect(await externalIps('hand')).to.deep.equal([ip(131)]);
+    await setPool(pool);
+    await world.heldBy(ip(131), 'a b');
+    await untilValue('one is in the list', () => externalIps('auto'), Boolean, PATIENT);
   });
 
   it('swaps an automatic external IP for one by hand (C20)', async () => {

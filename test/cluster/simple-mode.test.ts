@@ -12,7 +12,7 @@ import { anycastClaim, poolBody } from './support/agent-documents.ts';
 import { type AgentRun, startAgent, untilIpNode } from './support/agent-run.ts';
 import { type BirdRouter, startBird } from './support/bird.ts';
 import { at, type Cluster, startCluster } from './support/cluster.ts';
-import { loopbackPeer } from './support/loopback.ts';
+import { loopbackPeer, nodeSource } from './support/loopback.ts';
 import { equalPaths, noPath, PathSampler, pathsOf } from './support/path-sampler.ts';
 import { type FailingProxy, startProxy } from './support/proxy.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
@@ -27,6 +27,8 @@ describe('simple mode, one replica on two nodes', function () {
   this.timeout(300_000);
   let cluster: Cluster;
   let proxy: FailingProxy;
+  /** between the API and node b alone */
+  let proxyOfB: FailingProxy;
   let bird: BirdRouter;
   const runs: AgentRun[] = [];
 
@@ -35,11 +37,12 @@ describe('simple mode, one replica on two nodes', function () {
     cluster = await startCluster();
     await cluster.installCrds();
     proxy = await startProxy(cluster);
+    proxyOfB = await startProxy(cluster);
     bird = await startBird({ folder: cluster.folder });
   });
 
   beforeEach(async () => {
-    await proxy.accept();
+    await Promise.all([proxy.accept(), proxyOfB.accept()]);
     await cluster.applyKustomization(join(DEPLOY, 'overlays/simple'));
     for (const node of NODES) await cluster.addNode(node);
     await cluster.applyObjects(
@@ -59,6 +62,7 @@ describe('simple mode, one replica on two nodes', function () {
   after(async () => {
     await bird?.kill();
     await proxy?.stop();
+    await proxyOfB?.stop();
     await cluster?.stop();
   });
 
@@ -72,12 +76,17 @@ describe('simple mode, one replica on two nodes', function () {
       .join(' ');
   const untilPaths = (wanted: string) =>
     untilValue(`paths ${wanted}`, paths, (found) => found === wanted, PATIENT);
+  /** whose path the router uses */
+  const preferred = async () => {
+    const best = (await bird.routes(PREFIX)).filter(({ isBest }) => isBest);
+    return best.map(({ from }) => NODES[from === nodeSource(0) ? 0 : 1]).join(' ');
+  };
   const holder = async () =>
     String(at(await cluster.api.get(LEASES, CONTROLLER_LEASE), 'spec', 'holderIdentity'));
 
-  async function pod(node: string, isProxied = false, machine = node): Promise<AgentRun> {
+  async function pod(node: string, by?: FailingProxy, machine = node): Promise<AgentRun> {
     const own = await cluster.serviceAccountKubeconfig(NAMESPACE, 'herald', { boundToNode: node });
-    const kubeconfig = isProxied ? proxy.kubeconfig(own) : own;
+    const kubeconfig = by?.kubeconfig(own) ?? own;
     const api = cluster.apiAs(own);
     await untilValue(
       'its roles are in force',
@@ -106,7 +115,7 @@ describe('simple mode, one replica on two nodes', function () {
     });
 
   it('a pod that is cut off steps down, its successor takes over, and it withdraws when it reads of that: never two equal, never none', async () => {
-    const a = await pod('a', true);
+    const a = await pod('a', proxy);
     await serve();
     await untilPaths('a1');
     await pod('b');
@@ -142,31 +151,47 @@ describe('simple mode, one replica on two nodes', function () {
   });
 
   it('an API outage takes nothing down, neither at once nor over a restart of the process', async () => {
-    const first = await pod('a', true);
+    const first = await pod('a', proxy);
     await serve();
     await untilPaths('a1');
     await proxy.refuse();
     await untilPaths('a4');
     await first.kill();
     await untilPaths('');
-    const again = await startAgent({
-      cluster,
-      node: 'a',
-      kubeconfig: proxy.kubeconfig(
-        await cluster.serviceAccountKubeconfig(NAMESPACE, 'herald', { boundToNode: 'a' }),
-      ),
-      flags: FLAGS,
-    });
-    runs.push(again);
+    await pod('a', proxy);
     await untilPaths('a4');
     await proxy.accept();
     await untilPaths('a1');
   });
 
+  it('of two pods that are cut off the one that held the Lease later is preferred, over a restart of its process too: never two equal', async () => {
+    await pod('a', proxy);
+    await serve();
+    await untilPaths('a1');
+    const b = await pod('b', proxyOfB);
+    await isUp('b');
+    const sampler = new PathSampler(subject());
+    await proxy.refuse();
+    await untilPaths('a4 b1');
+    await proxyOfB.refuse();
+    await untilPaths('a4 b4');
+    expect(await preferred()).to.equal('b');
+    await b.kill();
+    await untilPaths('a4');
+    await pod('b', proxyOfB);
+    await untilPaths('a4 b4');
+    expect(await preferred()).to.equal('b');
+    await Promise.all([proxy.accept(), proxyOfB.accept()]);
+    await untilPaths('b1');
+    const samples = await sampler.stop();
+    expect(equalPaths(samples), 'two paths of equal preference').to.equal(undefined);
+    expect(noPath(samples), 'no path at all').to.equal(undefined);
+  });
+
   it('does nothing, and says why, while the DaemonSet of another overlay exists', async () => {
     await cluster.applyKustomization(join(DEPLOY, 'overlays/single-node'));
     await cluster.applyObjects(anycastClaim('198.51.100.0'));
-    const run = await pod('a', false, 'new');
+    const run = await pod('a', undefined, 'new');
     await untilIpNode(
       { cluster, node: 'a' },
       'why it announces nothing, with a session',

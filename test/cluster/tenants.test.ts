@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { ANNOTATION, CONTROLLER_LEASE } from '../../src/model/names.ts';
 import type { KubeObject } from '../../src/sources/kube/api.ts';
-import { LEASES } from '../../src/sources/kube/resources.ts';
+import { inNamespace, LEASES, SERVICES } from '../../src/sources/kube/resources.ts';
 import { untilValue } from '../support/poll.ts';
 import { ingressNames } from '../support/service-loops-run.ts';
 import { Bench } from './support/allocation.ts';
@@ -12,6 +12,7 @@ import { type Cluster, conditionOf, startCluster } from './support/cluster.ts';
 import { type HeraldRun, startHerald } from './support/herald-run.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
 import { freePorts } from './support/servers.ts';
+import type { TestApi } from './support/test-api.ts';
 
 /** shorter than the defaults, in the same proportions */
 const QUICK = [
@@ -39,11 +40,28 @@ describe('a tenant and the others', function () {
   });
   after(() => cluster?.stop());
 
-  async function controller(name: string): Promise<void> {
+  async function controller(name: string, env: Record<string, string> = {}): Promise<void> {
     const [port] = await freePorts(1);
     const kubeconfig = cluster.userKubeconfig(name, ['system:masters']);
     const args = ['controller', `--identity=${name}`, `--metrics-address=127.0.0.1:${port}`];
-    running.push(startHerald([...args, ...QUICK], { name, folder: cluster.folder, kubeconfig }));
+    const { folder } = cluster;
+    running.push(startHerald([...args, ...QUICK], { name, folder, kubeconfig, env }));
+  }
+
+  /** a client with the rules of Kubernetes' own `edit` in this namespace, and no others */
+  async function tenant(namespace: string): Promise<TestApi> {
+    const subjects = [{ kind: 'ServiceAccount', name: 'tenant', namespace }];
+    const apiGroup = 'rbac.authorization.k8s.io';
+    for (const name of ['system:aggregate-to-edit', 'system:aggregate-to-view']) {
+      await cluster.applyObjects({
+        apiVersion: `${apiGroup}/v1`,
+        kind: 'RoleBinding',
+        metadata: { name, namespace },
+        roleRef: { apiGroup, kind: 'ClusterRole', name },
+        subjects,
+      });
+    }
+    return cluster.apiAs(await cluster.serviceAccountKubeconfig(namespace, 'tenant'));
   }
 
   async function lease(): Promise<string> {
@@ -72,6 +90,152 @@ describe('a tenant and the others', function () {
     const said = await mallory.says('flood', 'BadRequest');
     expect(said).to.contain('names more than 16 addresses');
     await victim.has('before', '192.0.2.0');
+  });
+
+  it('a megabyte in spec.loadBalancerIP of five Services: another tenant is served, and the Lease stays where it is', async () => {
+    const mallory = new Bench(cluster, await cluster.namespace('mallory'));
+    const victim = new Bench(cluster, await cluster.namespace('victim'));
+    await victim.pool('lab', ['192.0.2.0/28']);
+    await controller('one');
+    await victim.service('before');
+    await victim.has('before', '192.0.2.0');
+    const before = await lease();
+    const spec = { loadBalancerIP: manyHosts(90_000).join() };
+    const floods = ['f1', 'f2', 'f3', 'f4', 'f5'];
+    for (const name of floods) await mallory.service(name, { spec });
+    for (let touch = 1; touch <= TOUCHES; touch += 1) {
+      const labels = { touched: String(touch) };
+      for (const name of floods) await mallory.patchService(name, { metadata: { labels } });
+      await victim.service(`s${touch}`);
+      await victim.has(`s${touch}`, `192.0.2.${touch}`);
+    }
+    expect(await lease()).to.equal(before);
+    const said = await mallory.says('f1', 'BadRequest');
+    expect(said).to.contain('spec.loadBalancerIP names more than 16 addresses');
+  });
+
+  describe('with Services of 1.4 MB each, and a controller with little memory', () => {
+    async function servedBeside(count: number, specOf: (index: number) => object): Promise<string> {
+      const namespace = await cluster.namespace('mallory');
+      const victim = new Bench(cluster, await cluster.namespace('victim'));
+      await victim.pool('lab', ['192.0.2.0/28']);
+      const services = inNamespace(SERVICES, namespace);
+      const api = await tenant(namespace);
+      const make = (index: number) =>
+        api.create(services, {
+          ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: `s${index}` } },
+          spec: { ports: [{ port: 80 }], ...specOf(index) },
+        });
+      for (let from = 0; from < count; from += 5) {
+        await Promise.all([0, 1, 2, 3, 4].map((each) => make(from + each)));
+      }
+      await controller('one', { NODE_OPTIONS: '--max-old-space-size=112' });
+      await victim.service('web');
+      return await untilValue(
+        'the victim is served, or the controller has ended',
+        async () =>
+          running[0]?.isRunning === true ? ingressNames(await victim.get('web')).join() : 'ended',
+        (seen) => seen !== '',
+        { timeoutMs: 120_000 },
+      );
+    }
+
+    it('a hundred of them, of which nothing is needed: the list comes in pages that it can keep, and another tenant is served', async () => {
+      // the API server takes any text here
+      const spec = { clusterIP: 'None', loadBalancerIP: 'x'.repeat(1_400_000) };
+      expect(await servedBeside(100, () => spec)).to.equal('192.0.2.0');
+    });
+
+    it('seventy load balancers with thousands of labels in their selector: what is kept of each is little, and another tenant is served', async () => {
+      const spec = {
+        ...{ type: 'LoadBalancer', loadBalancerClass: 'example.org/other' },
+        allocateLoadBalancerNodePorts: false,
+      };
+      const specOf = (index: number) => ({ ...spec, selector: manyLabels(3600, index) });
+      expect(await servedBeside(70, specOf)).to.equal('192.0.2.0');
+    });
+  });
+
+  it('300 Services of one tenant, and one of another that came last: it is served among the first', async () => {
+    const mallory = new Bench(cluster, await cluster.namespace('mallory'));
+    const victim = new Bench(cluster, await cluster.namespace('victim'));
+    await victim.pool('lab', ['198.18.0.0/16']);
+    const names = Array.from({ length: 300 }, (_, index) => `s${index}`);
+    for (let from = 0; from < names.length; from += 20) {
+      const some = names.slice(from, from + 20);
+      await Promise.all(some.map((name) => mallory.service(name)));
+    }
+    await victim.service('web');
+    // in the order of the writes: who was told of an address
+    const told: string[] = [];
+    const { resourceVersion } = await cluster.api.list(SERVICES);
+    const end = new AbortController();
+    const watching = cluster.api.watch(SERVICES, {
+      resourceVersion,
+      signal: end.signal,
+      timeoutSeconds: 300,
+      onEvent: (event) => {
+        if (event.kind === 'bookmark' || ingressNames(event.object).length === 0) return;
+        const { namespace = '' } = event.object.metadata;
+        told.push(namespace);
+      },
+    });
+    await controller('one');
+    await untilValue(
+      'the victim is served',
+      () => told.indexOf(victim.namespace),
+      (place) => place >= 0,
+      { timeoutMs: 120_000 },
+    );
+    end.abort();
+    await watching;
+    expect(told.indexOf(victim.namespace)).to.be.below(75);
+  });
+
+  describe('on an address that they share', () => {
+    async function sharing() {
+      const mallory = new Bench(cluster, await cluster.namespace('mallory'));
+      const victim = new Bench(cluster, await cluster.namespace('victim'));
+      const shareAcross = [mallory.namespace, victim.namespace];
+      await victim.pool('lab', ['192.0.2.0/28'], { shareAcross });
+      const api = await tenant(mallory.namespace);
+      await controller('one');
+      const annotations = { [ANNOTATION.share]: 'w' };
+      await mallory.service('m', { annotations, port: 9999 });
+      await mallory.has('m', '192.0.2.0');
+      await victim.service('web', { annotations });
+      await victim.has('web', '192.0.2.0');
+      await untilValue(
+        'the claim remembers how both came',
+        async () =>
+          (await victim.claim('192.0.2.0')).metadata.annotations?.['herald.dev/share-terms'] ?? '',
+        (terms) => terms.split(',').length === 2,
+      );
+      const services = inNamespace(SERVICES, mallory.namespace);
+      const edit = (body: object) => api.patch(services, 'm', { kind: 'merge', body });
+      return { mallory, victim, edit, remove: () => api.delete(services, 'm') };
+    }
+    const takesPort = { spec: { ports: [{ port: 80 }] } };
+
+    async function isTheVictims(victim: Bench): Promise<void> {
+      await untilValue(
+        'the victim has the claim alone',
+        async () => JSON.parse(JSON.stringify((await victim.claim('192.0.2.0'))['spec'])).services,
+        (services) => services.length === 1 && services[0].name === 'web',
+      );
+      await victim.has('web', '192.0.2.0');
+      await victim.says('web', 'Allocated');
+    }
+
+    it('who takes the port of another leaves it, also while it is being deleted and its own finalizer keeps it', async () => {
+      const { mallory, victim, edit, remove } = await sharing();
+      await edit({ metadata: { finalizers: ['example.org/stay'] } });
+      await remove();
+      await edit(takesPort);
+      await mallory.has('m');
+      await isTheVictims(victim);
+      await edit({ metadata: { finalizers: null } });
+    });
   });
 
   it('a namespace gets as many addresses as the pool gives it, also of five Services at once and of the next controller', async () => {
@@ -118,7 +282,9 @@ describe('a tenant and the others', function () {
     const victim = new Bench(cluster, await cluster.namespace('victim'));
     await victim.pool('private', ['192.0.2.0/31'], { namespaces: { names: [victim.namespace] } });
     const spec = { type: 'ClusterIP', loadBalancerClass: undefined };
-    await mallory.service('squat', { spec: { ...spec, externalIPs: ['192.0.2.0', '192.0.2.1'] } });
+    // the API server takes these, and kube-proxy takes them for 192.0.2.0 and 192.0.2.1
+    const externalIPs = ['192.0.2.00', '::ffff:192.0.2.1'];
+    await mallory.service('squat', { spec: { ...spec, externalIPs } });
     await controller('one');
     await victim.service('web');
     await victim.service('named', { annotations: { [ANNOTATION.addresses]: '192.0.2.1' } });
@@ -126,6 +292,7 @@ describe('a tenant and the others', function () {
     await victim.has('named', '192.0.2.1');
     const said = await victim.says('web', 'ListedByOther');
     expect(said).to.contain('spec.externalIPs of a Service of another namespace');
+    await victim.says('named', 'ListedByOther');
     await mallory.deleteService('squat');
     await victim.says('web', 'Allocated');
   });
@@ -186,6 +353,19 @@ function nameOf({ metadata }: KubeObject): string {
 
 function reasonOf(service: KubeObject): unknown {
   return JSON.parse(JSON.stringify(conditionOf(service, 'herald.dev/Allocated') ?? {})).reason;
+}
+
+/** of some 380 characters each, which no other Service has */
+function manyLabels(count: number, of: number): Readonly<Record<string, string>> {
+  const domain = Array.from({ length: 4 }, () => 'a'.repeat(60)).join('.');
+  const entry = (index: number) => [`${domain}/${'k'.repeat(50)}${of}-${index}`, 'v'.repeat(60)];
+  return Object.fromEntries(Array.from({ length: count }, (_, index) => entry(index)));
+}
+
+/** in no pool: the API server takes 1.5 MB of a Service */
+function manyHosts(count: number): readonly string[] {
+  const octets = (index: number) => [index >> 16, (index >> 8) & 255, index & 255];
+  return Array.from({ length: count }, (_, index) => `10.${octets(index).join('.')}`);
 }
 
 /** in no pool, and short: the API takes 256 kB of annotations */

@@ -89,6 +89,7 @@ describe('the folder that the image is built from', () => {
     expect(ours.filter((each) => !/^herald\/(chunks|node_modules)\//.test(each))).to.deep.equal([
       'herald/LICENSE',
       'herald/bin/herald',
+      'herald/folder-worker.mjs',
       'herald/herald.mjs',
       'herald/image-entry.mjs',
       'herald/piece-worker.mjs',

@@ -14,13 +14,13 @@ import {
   type Transport,
 } from 'bgp-ts';
 import { Agent } from '../../src/agent/agent.ts';
-import { formatSavedView, parseSavedView } from '../../src/agent/saved-view.ts';
+import { formatSavedView } from '../../src/agent/saved-view.ts';
 import type { Probe } from '../../src/checks/check-runner.ts';
 import type { AddressTable } from '../../src/linux/address-table.ts';
 import { MemoryAddressTable, MemoryHost } from '../../src/linux/memory-address-table.ts';
 import { SILENT_LOG } from '../../src/log/log.ts';
 import { formatClaimName } from '../../src/model/claim-name.ts';
-import { address, check } from '../src/agent/scenery.ts';
+import { address, check, savedViewIn } from '../src/agent/scenery.ts';
 import { AGENT_ASN, type Book, type ClaimPage, documentsOf, shownClaims } from './book.ts';
 import { Oracle } from './oracle.ts';
 import type { AgentSpeaker, PlantedBug } from './planted-bugs.ts';
@@ -85,6 +85,8 @@ export class Machine {
   /** the server that the join check asks: up or down, and how many of the next answers fail all the same */
   api = { isUp: false, failNext: 0 };
   readonly failing = new Set<string>();
+  /** what a check that fails says */
+  failure: () => string = () => 'refused';
   readonly stumbling = new Map<string, number>();
 
   constructor(options: MachineOptions) {
@@ -130,8 +132,7 @@ export class Machine {
         return `${this.password}\n`;
       },
       store: {
-        load: () =>
-          this.stateFile === undefined ? undefined : parseSavedView(this.stateFile.text),
+        load: () => (this.stateFile === undefined ? undefined : savedViewIn(this.stateFile.text)),
         save: (view) => {
           const { book, claims } = oracle;
           if (clock.isDead || book === undefined) return;
@@ -267,7 +268,10 @@ export class Machine {
         const isNews =
           path === JOIN_PATH ? oracle.join.answer(isPass) : oracle.answered(name, isPass);
         if (isNews) this.options.onFact(this);
-        answer({ kind: isPass ? 'pass' : 'fail', sentence: isPass ? 'it is there' : 'refused' });
+        answer({
+          kind: isPass ? 'pass' : 'fail',
+          sentence: isPass ? 'it is there' : this.failure(),
+        });
       });
       signal.addEventListener('abort', () => timer.cancel());
     };

@@ -53,7 +53,7 @@ export function createLoaded(kind: LoadedKind): LoadedRouter {
   }
 }
 
-const plainPath = (route: {
+export const plainPath = (route: {
   readonly prefix: string;
   readonly nextHops: readonly string[];
   readonly localPref?: number;
@@ -104,10 +104,7 @@ class LoadedFrr implements LoadedRouter {
   }
 
   async established(): Promise<string[]> {
-    const neighbours = entries(await this.#json('show bgp neighbors json'));
-    return neighbours
-      .filter(([, value]) => text(field(value, 'bgpState')) === 'Established')
-      .map(([address]) => address);
+    return frrEstablished(await this.#json('show bgp neighbors json'));
   }
 
   stop(): Promise<void> {
@@ -122,6 +119,13 @@ class LoadedFrr implements LoadedRouter {
     const { stdout } = await run('vtysh', ['--vty_socket', this.#sockets, '-c', command]);
     return parseJson(stdout);
   }
+}
+
+/** Addresses of neighbours whose session is up, from `show bgp neighbors json`. */
+export function frrEstablished(neighbours: unknown): string[] {
+  return entries(neighbours)
+    .filter(([, value]) => text(field(value, 'bgpState')) === 'Established')
+    .map(([address]) => address);
 }
 
 class LoadedBird implements LoadedRouter {
@@ -143,25 +147,11 @@ class LoadedBird implements LoadedRouter {
   }
 
   async paths(family: Family): Promise<Path[]> {
-    const output = await this.#ask(`show route table master${family === 'ipv4' ? 4 : 6} all`);
-    const paths: Path[] = [];
-    let prefix = '';
-    // a further path of the same prefix leaves the first column empty
-    for (const block of output.split(/^(?=\S+ +unicast \[| {10,}unicast \[)/m)) {
-      prefix = /^(\S+)/.exec(block)?.[1] ?? prefix;
-      const nextHop = /BGP\.next_hop: (\S+)/.exec(block)?.[1];
-      const localPref = Number(/BGP\.local_pref: (\d+)/.exec(block)?.[1] ?? 100);
-      if (nextHop !== undefined) paths.push({ prefix, nextHop, localPref });
-    }
-    return paths;
+    return parseBirdPaths(await this.#ask(birdTable(family)));
   }
 
   async established(): Promise<string[]> {
-    const output = await this.#ask('show protocols all');
-    return output
-      .split(/^(?=\S)/m)
-      .filter((block) => /BGP state: +Established/.test(block))
-      .map((block) => /Neighbor address: (\S+)/.exec(block)?.[1] ?? '');
+    return parseBirdEstablished(await this.#ask('show protocols all'));
   }
 
   stop(): Promise<void> {
@@ -176,6 +166,30 @@ class LoadedBird implements LoadedRouter {
     const { stdout } = await run('birdc', ['-s', this.#socket, command]);
     return stdout;
   }
+}
+
+export const birdTable = (family: Family) =>
+  `show route table master${family === 'ipv4' ? 4 : 6} all`;
+
+export function parseBirdPaths(output: string): Path[] {
+  const paths: Path[] = [];
+  let prefix = '';
+  // a further path of the same prefix leaves the first column empty
+  for (const block of output.split(/^(?=\S+ +unicast \[| {10,}unicast \[)/m)) {
+    prefix = /^(\S+)/.exec(block)?.[1] ?? prefix;
+    const nextHop = /BGP\.next_hop: (\S+)/.exec(block)?.[1];
+    const localPref = Number(/BGP\.local_pref: (\d+)/.exec(block)?.[1] ?? 100);
+    if (nextHop !== undefined) paths.push({ prefix, nextHop, localPref });
+  }
+  return paths;
+}
+
+/** Addresses of neighbours whose session is up, from `show protocols all`. */
+export function parseBirdEstablished(output: string): string[] {
+  return output
+    .split(/^(?=\S)/m)
+    .filter((block) => /BGP state: +Established/.test(block))
+    .map((block) => /Neighbor address: (\S+)/.exec(block)?.[1] ?? '');
 }
 
 class LoadedGobgp implements LoadedRouter {

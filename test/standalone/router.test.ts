@@ -288,6 +288,48 @@ describe('herald router on a machine', function () {
     await site.router.ip('address del 10.99.0.1/24 dev eth1');
   });
 
+  it('says which routes it drops and why, in few lines however often they come', async () => {
+    const [a, b] = site.nodes;
+    if (a === undefined || b === undefined) throw new Error('no node');
+    const router = await startRouter(site);
+    announce(b, [VIP], '--next-hop', a.router);
+    const bird = createRouter('bird');
+    await bird.start(a.host, {
+      localAsn: 64512,
+      routerId: a.address,
+      neighbours: [
+        { address: a.router, asn: 64500, families: ['ipv4', 'ipv6'], localAddress: a.address },
+      ],
+      announce: Array.from({ length: 200 }, (_, at) => ({
+        prefix: `198.51.100.${at}/32`,
+        // an attribute of its own each, so an UPDATE each
+        communities: [`64512:${at}`],
+        prepend: [64500],
+      })),
+    });
+    await untilValue(
+      'all are dropped',
+      async () => JSON.parse(await get(site, '/peers')).peers,
+      (peers: readonly { readonly rejected: number }[]) =>
+        peers
+          .map(({ rejected }) => rejected)
+          .toSorted((x, y) => x - y)
+          .join() === '1,200',
+    );
+    const log = router.log();
+    expect(log).to.match(
+      /^herald router: 198\.51\.100\.7\/32 of 10\.77\.2\.2 is dropped: its next hop 10\.77\.1\.1 is our own address$/m,
+    );
+    const ofBird =
+      /^herald router: 198\.51\.100\.\d+\/32 of 10\.77\.1\.2 is dropped: our AS 64500 is in its path already/gm;
+    expect(log.match(ofBird)).to.have.length(5);
+    await bird.stop();
+    expect(await router.stop()).to.equal(0);
+    expect(router.log(), 'what was left out is said at the end').to.match(
+      /of 10\.77\.1\.2 is dropped: .* \(194 lines like this were left out\)$/m,
+    );
+  });
+
   it('gets its routes back after a link was down', async () => {
     const [a, b] = site.nodes;
     if (a === undefined || b === undefined) throw new Error('no node');

@@ -63,6 +63,7 @@ async function stopsBySignal(signal: 'SIGTERM' | 'SIGINT'): Promise<void> {
     const neighbour = await established(port);
     const all = neighbour.messages.map(({ body }) => toHex(body)).join(' ');
     expect(all).to.contain('100a01').and.contain('c00804fde80007');
+    await untilArrived(herald);
     herald.kill(signal);
     expect(toHex((await neighbour.expectMessage(Type.update)).body)).to.equal('0003100a010000');
     const { body } = await neighbour.expectMessage(Type.notification);
@@ -74,6 +75,20 @@ async function stopsBySignal(signal: 'SIGTERM' | 'SIGINT'): Promise<void> {
     expect(await herald.exit()).to.deep.equal({ status: 0, signal: null });
     expectFacts(herald, text);
   });
+}
+
+function syncedFact(herald: HeraldProcess): object | undefined {
+  return herald.facts.find((fact) => fact['event'] === 'synced');
+}
+
+/** An acknowledgement may come 40 ms after the octets, and a stop before it leaves one fact for both changes. */
+async function untilArrived(herald: HeraldProcess): Promise<void> {
+  await untilValue(
+    'the routes have arrived, says herald',
+    () => syncedFact(herald),
+    (fact) => fact !== undefined,
+    SLOW,
+  );
 }
 
 /** every line of --json is one of the four events, with a time, in the order in which things happened */
@@ -234,11 +249,12 @@ async function manyFromFile(): Promise<void> {
       };
       neighbour.send(open(), KEEPALIVE);
       await neighbour.until('all routes', () => table.routes.size === count, SLOW);
+      await untilArrived(herald);
       expect(table.updates, 'full messages').to.be.below(200);
       herald.kill('SIGTERM');
       await neighbour.until('all withdrawn', () => table.routes.size === 0, SLOW);
       expect((await herald.exit()).status).to.equal(0);
-      expect(herald.facts.find((fact) => fact['event'] === 'synced')).to.include({ routes: count });
+      expect(syncedFact(herald)).to.include({ routes: count });
     }),
   );
 }

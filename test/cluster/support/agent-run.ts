@@ -20,6 +20,8 @@ export interface AgentRunOptions {
   /** of the machine; default the node's name */
   readonly machine?: string;
   readonly flags?: readonly string[];
+  /** another release than the one under test: its `herald` */
+  readonly program?: string;
 }
 
 export interface AgentRun extends HeraldRun {
@@ -41,7 +43,12 @@ export async function startAgent(options: AgentRunOptions): Promise<AgentRun> {
     ...['--state-dir', state, '--socket', join(state, 'agent.sock'), '--log-level', 'debug'],
     ...['--metrics-address', `127.0.0.1:${port}`, ...flags],
   ];
-  const run = startHerald(args, { name: `agent-${machine}`, folder: cluster.folder, kubeconfig });
+  const run = startHerald(args, {
+    name: `agent-${machine}`,
+    folder: cluster.folder,
+    kubeconfig,
+    ...(options.program !== undefined && { program: options.program }),
+  });
   return Object.assign(run, { url: `http://127.0.0.1:${port}` });
 }
 

@@ -160,10 +160,10 @@ export class Cluster {
   async serviceAccountKubeconfig(
     namespace: string,
     name: string,
-    options: TokenOptions = {},
+    options: TokenOptions & { readonly server?: string } = {},
   ): Promise<string> {
     const token = await serviceAccountToken(this.api, { namespace, name }, options);
-    return this.writeKubeconfig(name, { kind: 'token', token });
+    return this.writeKubeconfig(name, { kind: 'token', token }, options.server ?? this.url);
   }
 
   /** A client with these rights, for what a test does in somebody else's name. */

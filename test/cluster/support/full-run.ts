@@ -23,13 +23,17 @@ export interface Path {
   readonly node: string;
   /** of the AS path: 1 is the holder, each step down adds 3 */
   readonly length: number;
+  /** what BIRD compares beside it: LOCAL_PREF before, MED after it */
+  readonly localPref: number;
+  readonly med: number;
+  readonly isBest: boolean;
   readonly since: string;
 }
 
-export interface Sample {
+/** `Table`: paths by address */
+export interface Sample<Table = ReadonlyMap<string, readonly Path[]>> {
   readonly atMs: number;
-  /** by address */
-  readonly paths: ReadonlyMap<string, readonly Path[]>;
+  readonly paths: Table;
 }
 
 export class FullRun {
@@ -61,17 +65,24 @@ export class FullRun {
     await this.cluster.applyObjects(loopbackPeer('bird', this.bird, this.nodes));
   }
 
-  async agent(node: string, flags: readonly string[] = []): Promise<AgentRun> {
-    const run = await startAgent({ cluster: this.cluster, node, flags });
+  /** `program`: of another release */
+  async agent(node: string, flags: readonly string[] = [], program?: string): Promise<AgentRun> {
+    const other = program === undefined ? {} : { program };
+    const run = await startAgent({ cluster: this.cluster, node, flags, ...other });
     this.agents.set(node, run);
     return run;
   }
 
-  async controller(name: string, flags: readonly string[] = []): Promise<HeraldRun> {
+  async controller(
+    name: string,
+    flags: readonly string[] = [],
+    program?: string,
+  ): Promise<HeraldRun> {
     const { cluster } = this;
+    const other = program === undefined ? {} : { program };
     const kubeconfig = await cluster.serviceAccountKubeconfig(NAMESPACE, 'herald-controller');
     const args = ['controller', `--identity=${name}`, '--metrics-address=off', ...flags];
-    const run = startHerald(args, { name, folder: cluster.folder, kubeconfig });
+    const run = startHerald(args, { name, folder: cluster.folder, kubeconfig, ...other });
     this.controllers.set(name, run);
     return run;
   }
@@ -79,10 +90,12 @@ export class FullRun {
   /** Paths by address. */
   async paths(bird = this.bird): Promise<Map<string, Path[]>> {
     const found = new Map<string, Path[]>();
-    for (const { prefix, from, asPath, since } of await bird.routes()) {
+    for (const { prefix, from, asPath, localPref = 100, med = 0, ...more } of await bird.routes()) {
+      const { since, isBest } = more;
       const [address = ''] = prefix.split('/');
       const node = this.nodes.find((_, index) => nodeSource(index) === from) ?? from;
-      const path = { node, length: asPath.trim().split(/\s+/).length, since };
+      const length = asPath.trim().split(/\s+/).length;
+      const path = { node, length, localPref, med, isBest, since };
       found.set(address, [...(found.get(address) ?? []), path]);
     }
     return found;
@@ -148,18 +161,18 @@ export class FullRun {
 }
 
 /** Looks at the router's table every 15 ms until it is stopped. */
-export class Sampler {
-  readonly samples: Sample[] = [];
-  readonly #look: () => Promise<Sample['paths']>;
+export class Sampler<Table = Sample['paths']> {
+  readonly samples: Sample<Table>[] = [];
+  readonly #look: () => Promise<Table>;
   #isStopped = false;
   readonly #done: Promise<void>;
 
-  constructor(look: () => Promise<Sample['paths']>) {
+  constructor(look: () => Promise<Table>) {
     this.#look = look;
     this.#done = this.#run();
   }
 
-  async stop(): Promise<readonly Sample[]> {
+  async stop(): Promise<readonly Sample<Table>[]> {
     this.#isStopped = true;
     await this.#done;
     return this.samples;
@@ -175,7 +188,9 @@ export class Sampler {
 
 /** Addresses that at some moment had two paths of the same preference; exclusive ones never may. */
 export function equalAt(samples: readonly Sample[]): string[] {
-  return found(samples, (paths) => new Set(paths.map(({ length }) => length)).size < paths.length);
+  const ranks = (paths: readonly Path[]) =>
+    paths.map(({ localPref, length, med }) => `${localPref} ${length} ${med}`);
+  return found(samples, (paths) => new Set(ranks(paths)).size < paths.length);
 }
 
 /** Those of `addresses` that at some moment nobody announced. */

@@ -21,6 +21,8 @@ export interface HeraldOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** in this namespace; there it reaches the cluster only by what the test has built */
   readonly host?: Host;
+  /** another release than the one under test: its `herald` */
+  readonly program?: string;
 }
 
 let runs = 0;
@@ -40,7 +42,7 @@ export class HeraldRun {
   readonly #logFile: string;
 
   constructor(args: readonly string[], options: HeraldOptions, logFile: string) {
-    const own = ['setpriv', '--pdeathsig', 'KILL', heraldProgram(), ...args];
+    const own = ['setpriv', '--pdeathsig', 'KILL', options.program ?? heraldProgram(), ...args];
     const [command = '', ...rest] = own;
     this.name = options.name;
     this.#logFile = logFile;

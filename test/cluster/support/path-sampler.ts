@@ -4,10 +4,14 @@ import { nowMs } from '../../../tools/probe/monotonic.ts';
 import type { BirdRouter } from './bird.ts';
 import { nodeSource } from './loopback.ts';
 
-/** What the router had at one moment: node and length of its AS path. */
+/** What the router had at one moment: node, length of its AS path, MED. */
 export interface PathSample {
   readonly atMs: number;
-  readonly paths: readonly { readonly node: string; readonly length: number }[];
+  readonly paths: readonly {
+    readonly node: string;
+    readonly length: number;
+    readonly med: number;
+  }[];
 }
 
 export interface SampledPrefix {
@@ -49,16 +53,17 @@ export async function pathsOf({
   nodes,
 }: SampledPrefix): Promise<PathSample['paths']> {
   const routes = await bird.routes(prefix);
-  return routes.map(({ from, asPath }) => ({
+  return routes.map(({ from, asPath, med = 0 }) => ({
     node: nodes.find((_, index) => nodeSource(index) === from) ?? from,
     length: asPath.trim().split(/\s+/).length,
+    med,
   }));
 }
 
-/** two paths of the same length; undefined: never */
+/** two paths of the same length and MED; undefined: never */
 export function equalPaths(samples: readonly PathSample[]): PathSample | undefined {
   return samples.find(
-    ({ paths }) => new Set(paths.map(({ length }) => length)).size < paths.length,
+    ({ paths }) => new Set(paths.map(({ length, med }) => `${length} ${med}`)).size < paths.length,
   );
 }
 

@@ -158,6 +158,18 @@ export class AgentLab {
     return this.#agent;
   }
 
+  /** An agent with these documents, until the router has these addresses; since when it has the session. */
+  async startAnnouncing(
+    addresses: readonly string[],
+    ...others: readonly string[]
+  ): Promise<number> {
+    this.write({ 'all.yaml': [...others, ...addresses.map((address) => claim(address))] });
+    this.ready(true);
+    this.start();
+    await this.announces(addresses);
+    return await this.upSince();
+  }
+
   async status(): Promise<AgentStatus> {
     const asked = await new ControlClient(this.socket).status();
     if (!asked.ok) throw new Error(`${asked.sentence}\n${this.agent.log()}`);

@@ -85,7 +85,11 @@ for (const kind of ['bird', 'frr'] as const) {
     const folder = () => join(node.folder, 'documents');
     const socket = () => join(node.folder, 'agent.sock');
 
-    function write(claims: readonly string[], spec: object = {}): void {
+    function write(
+      claims: readonly string[],
+      spec: object = {},
+      more: readonly string[] = [],
+    ): void {
       const peer = {
         address: LINK.ipv4[0],
         asn: 64500,
@@ -108,6 +112,7 @@ for (const kind of ['bird', 'frr'] as const) {
         documentText('BGPPeer', 'tor', peer),
         documentText('IPPool', 'vips', pool),
         ...claims.map((name) => documentText('IPClaim', name, {})),
+        ...more,
       ];
       writeFileSync(join(folder(), '.all'), documents.join('\n---\n'));
       writeFileSync(join(folder(), 'all.yaml'), documents.join('\n---\n'));
@@ -194,6 +199,20 @@ for (const kind of ['bird', 'frr'] as const) {
       await discards([AGGREGATES.ipv6]);
       write(CLAIMS);
       await has('ipv4', [AGGREGATES.ipv4]);
+    });
+
+    it('a claim with a check has its host route beside the aggregate, which goes when the check fails', async () => {
+      const ok = join(node.folder, 'ok');
+      const quick = { intervalSeconds: 1, failures: 1, successes: 1 };
+      const checked = documentText('IPClaim', '198.51.100.9', {
+        checks: [{ file: { path: ok }, ...quick }],
+      });
+      writeFileSync(ok, '');
+      write(CLAIMS, {}, [checked]);
+      await has('ipv4', [AGGREGATES.ipv4, '198.51.100.9/32']);
+      rmSync(ok);
+      await has('ipv4', [AGGREGATES.ipv4]);
+      write(CLAIMS);
     });
 
     it('put back when it is removed by hand; where it would hide a route of the machine it goes, and host routes come', async () => {

@@ -3,16 +3,27 @@
  * judged is BIRD's table and the wire. Rows of failures are counted by who answers (scripted-check.ts), never by time.
  */
 
-import { rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { startCapture } from '../../support/capture.ts';
+import { documentText } from '../../support/document.ts';
 import { untilValue } from '../../support/poll.ts';
 import { type Running, run } from '../../support/process.ts';
 import { createAuthority } from '../support/certificates.ts';
 import { DeadFileSystem } from '../support/dead-file-system.ts';
 import { skipWithoutStandalone } from '../support/require-standalone.ts';
-import { AgentLab, claim, NODE_ADDRESS, peer, pool, SAME_SESSION_MS } from './agent-lab.ts';
+import {
+  AgentLab,
+  claim,
+  NODE_ADDRESS,
+  NODE_ASN,
+  peer,
+  pool,
+  ROUTER_ADDRESS,
+  ROUTER_ASN,
+  SAME_SESSION_MS,
+} from './agent-lab.ts';
 import { ScriptedCheck } from './scripted-check.ts';
 
 const VIP = '198.51.100.10';
@@ -55,6 +66,15 @@ describe('standalone: checks', function () {
       },
     ],
   });
+
+  /** a router that is not there */
+  const secondPeer = (file: string) =>
+    documentText('BGPPeer', 'second', {
+      address: '10.50.0.99',
+      asn: ROUTER_ASN,
+      localASN: NODE_ASN,
+      password: { file },
+    });
 
   async function gate(address: string, name: string) {
     const { claims } = await lab.status();
@@ -127,6 +147,31 @@ describe('standalone: checks', function () {
     check.answers('PW');
     await lab.announces([VIP, OTHER]);
     expect(await lab.upSince()).to.be.closeTo(since, SAME_SESSION_MS);
+  });
+
+  it('the answers of a check go with it: a claim whose other check fails is not announced when the one that passes is removed', async () => {
+    const [good, bad] = [join(lab.node.folder, 'good'), join(lab.node.folder, 'bad')];
+    passing(true, good);
+    passing(false, bad);
+    // the second question is out of reach of the test: one failure is all that is known
+    const timing = { intervalSeconds: 300, successes: 1, failures: 3 };
+    const checks = (...paths: string[]) => ({
+      checks: paths.map((path) => ({ file: { path }, ...timing })),
+    });
+    lab.write({ 'a.yaml': [peer(), pool(), claim(VIP, checks(good, bad))] });
+    lab.ready(true);
+    lab.start();
+    await lab.established();
+    await untilGate(VIP, 'healthy', /bad cannot be seen/);
+    // the other claim is the sign that both edits have been taken up
+    lab.write({ 'a.yaml': [peer(), pool(), claim(VIP, checks(bad)), claim(OTHER)] });
+    await lab.announces([OTHER]);
+    expect((await gate(VIP, 'healthy'))?.state).to.equal('closed');
+    lab.write({ 'a.yaml': [peer(), pool(), claim(VIP, checks(bad, good))] });
+    await lab.announces([]);
+    // and with it they come back: neither is asked again
+    lab.write({ 'a.yaml': [peer(), pool(), claim(VIP, checks(good)), claim(OTHER)] });
+    await lab.announces([VIP, OTHER]);
   });
 
   it('a check that asks the very address of its claim: bound before it passes, and while it fails', async () => {
@@ -216,6 +261,39 @@ describe('standalone: checks', function () {
     await lab.announces([]);
   });
 
+  it('names that DNS does not answer for close their own checks; the join check by localhost and others stay open', async () => {
+    const resolvers = join('/etc/netns', lab.node.namespace);
+    mkdirSync(resolvers, { recursive: true });
+    writeFileSync(join(resolvers, 'resolv.conf'), `nameserver ${ROUTER_ADDRESS}\n`);
+    const vanish = 'type filter hook input priority 0; meta l4proto { tcp, udp } th dport 53 drop';
+    await lab.routerHost.nft(`table inet vanish {\nchain input {\n${vanish}\n}\n}`);
+    const timing = { intervalSeconds: 0.2, timeoutSeconds: 1, successes: 2, failures: 2 };
+    const asks = (url: string) => ({ checks: [{ http: { url }, ...timing }] });
+    try {
+      lab.write({ 'a.yaml': [peer(), pool(), claim(VIP)] });
+      await serve();
+      lab.start(['--join-check', `http://localhost:${PORT}/`]);
+      await lab.announces([VIP]);
+      const dead = ['one', 'two', 'three', 'four'].map((name) => `http://${name}.example.com/`);
+      const claims = dead.map((url, index) => claim(`198.51.100.${30 + index}`, asks(url)));
+      lab.write({ 'b.yaml': claims });
+      for (const [index] of dead.entries()) {
+        await untilGate(`198.51.100.${30 + index}`, 'healthy', /DNS (did|does) not answer/);
+      }
+      // asked for the first time while all of these wait for DNS
+      lab.write({ 'c.yaml': [claim(OTHER, asks(`http://localhost:${PORT}/`))] });
+      await lab.announces([VIP, OTHER]);
+      // rounds of them are over by the time that DNS is known to be silent
+      await untilGate('198.51.100.30', 'healthy', /DNS (did|does) not answer/);
+      expect((await lab.status()).joined.sentence).to.match(/answered 200/);
+      await server?.kill();
+      await lab.announces([]);
+    } finally {
+      rmSync(resolvers, { recursive: true, force: true });
+      await lab.routerHost.nft('delete table inet vanish');
+    }
+  });
+
   it('files on a dead file system, a pipe and an endless device close their own checks and no other', async () => {
     const alive = join(lab.node.folder, 'alive');
     const pipe = join(lab.node.folder, 'pipe');
@@ -251,6 +329,25 @@ describe('standalone: checks', function () {
       await lab.announces([VIP, OTHER]);
       passing(false, late);
       await lab.announces([VIP]);
+      // so many that claims have no thread left: neither the join check nor a password waits for them
+      const more = [6, 7, 8, 9, 10].map((index) => fileCheck(join(dead.folder, `${index}`)));
+      lab.write({
+        'a.yaml': [peer(), pool(), claim(VIP)],
+        'd.yaml': more.map((checks, index) => claim(`198.51.100.${40 + index}`, checks)),
+      });
+      await untilGate('198.51.100.44', 'healthy', /did not answer/);
+      lab.ready(false);
+      await lab.announces([]);
+      lab.ready(true);
+      await lab.announces([VIP]);
+      const password = join(lab.node.folder, 'password');
+      writeFileSync(password, 'a key');
+      lab.write({ 'e.yaml': [secondPeer(password)] });
+      await untilValue(
+        'the password of the second peer is read',
+        async () => (await lab.status()).sessions.find((session) => session.peer === 'second'),
+        (second) => second !== undefined && second.refused === undefined,
+      );
     } finally {
       await lab.agent.kill();
       dead.end();

@@ -171,4 +171,73 @@ describe('standalone: the saved View', function () {
     await lab.control().undrain();
     await lab.announces([VIP]);
   });
+
+  it("a person's drain is on disk when it is answered: a crash at that moment forgets nothing", async () => {
+    await savedOnce();
+    const asked = await lab.control().drain({ reason: 'new disk' });
+    await lab.agent.kill();
+    expect(asked).to.deep.include({ ok: true });
+    lab.start();
+    await lab.established();
+    await untilValue(
+      'it drains since before this start',
+      () => lab.status(),
+      ({ joined, draining }) => joined.state === 'open' && draining !== undefined,
+    );
+    await lab.announces([]);
+  });
+
+  const damages: readonly (readonly [string, (text: string) => string])[] = [
+    ['has a field that is wrong', (text) => text.replace('"checks":[]', '"checks":7')],
+    ['was written by another version', (text) => text.replace('"version":1', '"version":99')],
+    ['is cut off', (text) => text.slice(0, text.indexOf('"documents"') + 40)],
+  ];
+  for (const [what, damage] of damages) {
+    it(`a person's drain outlives a saved View that ${what}`, async () => {
+      await savedOnce();
+      const asked = await lab.control().drain({ reason: 'new disk' });
+      expect(asked).to.deep.include({ ok: true });
+      await lab.announces([]);
+      await lab.agent.kill();
+      const text = readFileSync(saved(), 'utf8');
+      expect(text).to.contain('new disk');
+      expect(damage(text)).to.not.equal(text);
+      writeFileSync(saved(), damage(text));
+      lab.start();
+      await lab.established();
+      await untilValue(
+        'it has decided on the claim',
+        () => lab.status(),
+        ({ joined, claims }) => joined.state === 'open' && claims.length === 1,
+      );
+      await lab.announces([]);
+      expect((await lab.status()).draining?.reason).to.contain('new disk');
+      await lab.control().undrain();
+      await lab.announces([VIP]);
+    });
+  }
+
+  it('a drain that cannot be kept is not promised: on a disk that takes nothing, and from an agent that stops', async () => {
+    lab.write({ 'all.yaml': [peer(), pool({ drain: { waitSeconds: 3600 } }), claim(VIP)] });
+    lab.ready(true);
+    writeFileSync(lab.state, 'no folder');
+    lab.start();
+    await lab.announces([VIP]);
+    const unsaved = await lab.control().drain({ address: VIP });
+    expect(unsaved.ok && unsaved.value.sentence).to.contain('a restart would forget it');
+    await lab.control().undrain({ address: VIP });
+    process.kill(lab.agent.pid, 'SIGTERM');
+    await untilValue(
+      'it stops',
+      () => lab.routes(),
+      (routes) => routes.some(({ communities }) => communities.length > 0),
+    );
+    const late = await lab.control().drain({ reason: 'too late' });
+    expect(late).to.deep.include({ ok: true });
+    expect(late.ok && late.value).to.deep.equal({
+      ok: false,
+      sentence: 'the agent is stopping; start it again and say so then',
+    });
+    await lab.agent.kill();
+  });
 });

@@ -143,6 +143,15 @@ describe('standalone: how an agent leaves', function () {
       expect(session?.lastError).to.match(/Received: Administrative shutdown/i);
     });
 
+    it('SIGQUIT, which ends it at once: the route goes with a Cease', async () => {
+      await drainingAtHelper();
+      lab.agent.signal('SIGQUIT');
+      expect(await lab.agent.ended).to.not.equal(0);
+      await lab.announces([], 15_000);
+      const [session] = await lab.router.sessions();
+      expect(session?.lastError).to.match(/Received: Administrative shutdown/i);
+    });
+
     it('an error that nobody caught, in the middle of a drain: the route goes with a Cease', async () => {
       const crash = join(lab.node.folder, 'crash.mjs');
       writeFileSync(crash, "process.on('SIGUSR2', () => { throw new Error('planted'); });");

@@ -4,6 +4,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   closeSync,
+  constants,
   mkdirSync,
   openSync,
   readdirSync,
@@ -16,9 +17,28 @@ import { expect } from 'chai';
 import { untilValue } from '../../support/poll.ts';
 import { heraldProgram } from '../support/herald-program.ts';
 import { skipWithoutStandalone } from '../support/require-standalone.ts';
-import { AgentLab, claim, peer, pool, SAME_SESSION_MS } from './agent-lab.ts';
+import { AgentLab, claim, NODE_ADDRESS, peer, pool, SAME_SESSION_MS } from './agent-lab.ts';
 
 const VIP = '198.51.100.10';
+const BOUND = '198.51.100.11';
+const WITHOUT_NETLINK = join(import.meta.dirname, '../support/without-netlink');
+/** a terminal that is not read until a line comes in, and then shown */
+const TERMINAL = `
+import os, pty, sys, tty
+master, slave = pty.openpty()
+tty.setraw(slave)
+print(os.ttyname(slave), flush=True)
+sys.stdin.readline()
+while True:
+    os.write(1, os.read(master, 4096))
+`;
+const NO_KOFFI = `const modules = require('node:module');
+const load = modules._load;
+modules._load = function (name, ...rest) {
+  if (name === 'koffi') throw new Error('Cannot find module koffi');
+  return load.call(this, name, ...rest);
+};
+`;
 
 describe('standalone: the surroundings of an agent', function () {
   this.timeout(180_000);
@@ -108,6 +128,125 @@ describe('standalone: the surroundings of an agent', function () {
     await old.stop();
   });
 
+  it('the kernel gives it no netlink socket: it announces, and refuses only what is to be bound (B8)', async () => {
+    lab.write({
+      'all.yaml': [peer(), pool(), claim(VIP), claim(BOUND, { bind: { interface: 'lo' } })],
+    });
+    lab.ready(true);
+    const args = [heraldProgram(), ...lab.arguments()];
+    const confined = lab.node.spawn('no-netlink', WITHOUT_NETLINK, args);
+    try {
+      await announcesButDoesNotBind('EAFNOSUPPORT', () => confined.log());
+      expect(await confined.stop()).to.equal(0);
+      await lab.announces([]);
+    } finally {
+      await confined.stop();
+    }
+  });
+
+  it('nor when the package that opens one cannot be loaded', async () => {
+    lab.write({
+      'all.yaml': [peer(), pool(), claim(VIP), claim(BOUND, { bind: { interface: 'lo' } })],
+    });
+    lab.ready(true);
+    const hook = join(lab.node.folder, 'no-koffi.cjs');
+    writeFileSync(hook, NO_KOFFI);
+    const agent = lab.start([], { env: { NODE_OPTIONS: `--require ${hook}` } });
+    await announcesButDoesNotBind('ENOTSUP', () => agent.log());
+    expect(await agent.stop()).to.equal(0);
+  });
+
+  /** BIRD has the route of the one, the status says why the other has none, the log says it once */
+  async function announcesButDoesNotBind(code: string, log: () => string): Promise<void> {
+    await lab.announces([VIP]);
+    const { warnings } = await untilValue(
+      'the status says so',
+      () => lab.status(),
+      ({ claims }) => claims.length === 2,
+    );
+    expect(warnings.filter((each) => each.includes(code))).to.have.length(1);
+    const { stdout } = await lab.node.exec(heraldProgram(), ['status', '--socket', lab.socket]);
+    expect(stdout.replaceAll(/\s+/g, ' ')).to.contain('no address can be bound');
+    const explained = await untilValue(
+      'why it is not bound',
+      () => lab.status(),
+      ({ claims }) =>
+        claims.some(
+          ({ address, gates }) =>
+            address === BOUND && gates.some(({ sentence }) => sentence.includes(code)),
+        ),
+    );
+    const bound = explained.claims.find(({ address }) => address === BOUND);
+    expect(bound?.gates.find(({ name }) => name === 'bound')?.state).to.equal('closed');
+    // looked at each second: some of these have passed by then
+    const startedMs = Date.parse(explained.startedAt);
+    await untilValue(
+      'three seconds',
+      () => Date.now(),
+      (now) => now - startedMs > 3000,
+    );
+    const lines = log()
+      .split('\n')
+      .filter((line) => line.includes(code));
+    expect(lines, 'lines of the log about it').to.have.length(1);
+    await lab.announces([VIP]);
+  }
+
+  it('its address comes a second after it: that is its router id, with its router and in its status', async () => {
+    documents();
+    const add = `address add ${NODE_ADDRESS}/24 dev ${lab.device}`;
+    await lab.node.ip(`address flush dev ${lab.device}`);
+    try {
+      const agent = lab.start();
+      const startedMs = performance.now();
+      await untilValue(
+        'it has run for a second',
+        () => performance.now(),
+        (now) => now - startedMs > 1000 && agent.isRunning,
+      );
+      await lab.node.ip(add);
+      await lab.announces([VIP]);
+      expect(await neighbourId()).to.equal(NODE_ADDRESS);
+      const { stdout } = await lab.node.exec(heraldProgram(), ['status', '--socket', lab.socket]);
+      expect(stdout).to.match(/^router id +10\.50\.0\.2$/m);
+      expect(await agent.stop()).to.equal(0);
+    } finally {
+      await lab.node.ip(add).catch(() => undefined);
+    }
+  });
+
+  it('a number of its name that stood in for an address does not stay once there is one', async () => {
+    documents();
+    await lab.node.ip(`address flush dev ${lab.device}`);
+    const add = `address add ${NODE_ADDRESS}/24 dev ${lab.device}`;
+    try {
+      const agent = lab.start();
+      const made = await untilValue(
+        'it has waited long enough',
+        () => lab.control().status(),
+        (asked) => asked.ok,
+      );
+      expect(made.ok && made.value.routerId).to.match(/^\d+\.\d+\.\d+\.\d+$/);
+      expect(made.ok && made.value.routerId).to.not.equal(NODE_ADDRESS);
+      await lab.node.ip(add);
+      await lab.announces([VIP]);
+      await agent.stop();
+      lab.start();
+      await lab.announces([VIP]);
+      expect(await neighbourId()).to.equal(NODE_ADDRESS);
+    } finally {
+      await lab.node.ip(add).catch(() => undefined);
+    }
+  });
+
+  /** BIRD's word on who we are */
+  async function neighbourId(): Promise<string | undefined> {
+    const socket = join(lab.routerHost.folder, 'bird.ctl');
+    const asked = ['-s', socket, 'show', 'protocols', 'all'];
+    const { stdout } = await lab.routerHost.exec('birdc', asked);
+    return /Neighbor ID: +(\S+)/.exec(stdout)?.[1];
+  }
+
   it('no descriptor is left: the session stays, and it drains, unbinds and ends as ever', async () => {
     lab.write({
       'all.yaml': [
@@ -164,6 +303,42 @@ describe('standalone: the surroundings of an agent', function () {
     expect(await once(agent, 'exit')).to.deep.equal([0, null]);
     expect(performance.now() - started).to.be.below(20_000);
     await lab.announces([]);
+  });
+
+  it('nobody reads the terminal of its log: the session stays, a change goes out, and so does the stop', async () => {
+    const terminal = spawn('python3', ['-c', TERMINAL], { stdio: ['pipe', 'pipe', 'inherit'] });
+    try {
+      const [name] = await once(terminal.stdout, 'data');
+      const file = openSync(String(name).trim(), constants.O_RDWR | constants.O_NOCTTY);
+      const agent = await serving(file, ['--log-level', 'debug']);
+      closeSync(file);
+      const since = await lab.upSince();
+      // a terminal holds a few KiB
+      await talk(40);
+      lab.write({ 'two.yaml': [claim(BOUND)] });
+      await lab.announces([VIP, BOUND]);
+      expect(await lab.upSince()).to.be.closeTo(since, SAME_SESSION_MS);
+      // somebody reads again: what was kept is there, up to the last
+      terminal.stdin.write('\n');
+      let shown = '';
+      terminal.stdout.on('data', (text) => {
+        shown += String(text);
+      });
+      await untilValue(
+        'the last line is shown',
+        () => shown,
+        (text) => text.includes('Nonsense39-'),
+      );
+      terminal.stdout.pause();
+      await talk(100);
+      const started = performance.now();
+      agent.kill('SIGTERM');
+      expect(await once(agent, 'exit')).to.deep.equal([0, null]);
+      expect(performance.now() - started).to.be.below(20_000);
+      await lab.announces([]);
+    } finally {
+      terminal.kill('SIGKILL');
+    }
   });
 
   it('the disk of its log is full, and the log goes on when there is room', async () => {

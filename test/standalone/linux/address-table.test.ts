@@ -193,7 +193,7 @@ describe('addresses in the kernel', function () {
     const others = Array.from({ length: 200 }, (_, at) => `100.65.0.${at}/32 dev lo`);
     await machine.host.ip(...others.map((each) => `address add ${each}`));
     const addresses = Array.from({ length: 1000 }, (_, at) => `100.64.${at >> 8}.${at & 255}`);
-    const subject = open();
+    const subject = open({ persistMs: 500 });
     await subject.ask({ kind: 'add-many', addresses, interface: 'lo' });
     // The kernel goes on in a list by counting: when an address before that place goes, one behind it would be left out.
     let isBusy = true;

@@ -6,6 +6,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 export class DeadFileSystem {
   readonly folder: string;
   readonly #fd: number;
+  #isOver = false;
 
   constructor(folder: string) {
     mkdirSync(folder, { recursive: true });
@@ -18,6 +19,8 @@ export class DeadFileSystem {
 
   /** whoever hangs gets an error */
   end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
     closeSync(this.#fd);
     spawnSync('umount', ['-l', this.folder]);
   }

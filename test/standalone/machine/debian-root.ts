@@ -1,7 +1,7 @@
 /**
- * A Debian with the real cloud-init in it, made by debootstrap from the mirror that this machine's own apt uses, and kept outside the
- * checkout. It is made once (a minute or two and some 350 MB); machines of a test get it as the lower layer of an overlay and never
- * write to it.
+ * A Debian with the real systemd and cloud-init in it, made by debootstrap from the mirror that this machine's own apt uses, and kept outside
+ * the checkout. It is made once (a minute or two and some 450 MB); machines of a test get it as the lower layer of an overlay and never
+ * write to it. They have no network beyond the test's, so what they install later (a router) lies in the cache of their apt.
  */
 
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -17,6 +17,8 @@ const packages = [
   ...['cloud-init', 'python3-cffi-backend', 'systemd', 'iproute2', 'procps', 'libatomic1'],
   ...['ca-certificates'],
 ];
+/** Not installed: a machine's own cloud-init does that, without a network. */
+const downloaded = ['bird2', 'frr'];
 const timeoutMs = 15 * 60_000;
 
 /** The folder of the root; made when it is not there. */
@@ -24,7 +26,7 @@ export async function debianRoot(): Promise<string> {
   const folder = inCache('debootstrap');
   const suite = /^VERSION_CODENAME=(\S+)$/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1];
   if (suite === undefined) throw new Error('/etc/os-release names no release');
-  const root = join(folder, `${suite}-cloud-init`);
+  const root = join(folder, `${suite}-cloud-init-${downloaded.join('-')}`);
   if (existsSync(root)) return root;
   mkdirSync(folder, { recursive: true });
   // under a name of its own until it is whole
@@ -35,6 +37,9 @@ export async function debianRoot(): Promise<string> {
   try {
     await run('debootstrap', args, { timeoutMs });
     await run('chroot', [unfinished, 'cloud-init', '--version']);
+    await run('chroot', [unfinished, 'apt-get', '-qq', 'clean']);
+    const only = ['-qq', '--download-only', '--no-install-recommends', 'install'];
+    await run('chroot', [unfinished, 'apt-get', ...only, ...downloaded], { timeoutMs });
     renameSync(unfinished, root);
   } finally {
     rmSync(unfinished, { recursive: true, force: true });
