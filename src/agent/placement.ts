@@ -27,7 +27,7 @@ export interface Standing {
   readonly placement: Placement;
   /** of an exclusive claim; undefined: it has no place on this node */
   readonly level?: EffectiveLevel;
-  /** the Lease has run out, of this node or in simple mode of the controller: what is known here, by which those that stand at one level are told apart */
+  /** a fenced holder, or a Lease that has run out, of this node or in simple mode of the controller: what is known here, by which those that stand at one level are told apart */
   readonly lapsed?: Lapsed;
   /** of an anycast claim in simple mode, where another process may be preferred */
   readonly stepsDown?: 0 | 1 | 2;
@@ -85,7 +85,9 @@ function fenced(
   { fencedSinceMs, hasLapsed }: PlacementView,
 ): { readonly level: EffectiveLevel; readonly lapsed?: Lapsed } {
   if (fencedSinceMs === undefined) return { level: label };
-  if (hasLapsed !== true) return { level: label === 0 ? 1 : label };
+  // a leaving node may stand at 1 as well, by its label: the MED tells the two apart
+  if (hasLapsed !== true)
+    return label === 0 ? { level: 1, lapsed: { epoch, label } } : { level: label };
   return { level: label === 0 ? 3 : 5, lapsed: { epoch, label } };
 }
 

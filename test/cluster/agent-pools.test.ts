@@ -218,6 +218,13 @@ describe('pools that shrink and go under a Service in use', function () {
       untilValue(`the router has ${wanted}`, prefixes, (found) => found === wanted, PATIENT);
     // the agents of this test are on one machine, of which one alone keeps discard routes
     await has('198.51.100.192/26 198.51.100.192/32');
+    // a node that learns of the claim after the pool is gone has never known the pool, and refuses it
+    await untilValue(
+      'every agent announces the aggregate or the host route',
+      async () => (await world.bird.routes()).length,
+      (count) => count === world.agents.size,
+      PATIENT,
+    );
     await cluster.api.delete(IP_POOLS, 'wide');
     await has('198.51.100.192/32');
     await world.heldBy('198.51.100.192', [...world.agents.keys()].sort().join(' '));

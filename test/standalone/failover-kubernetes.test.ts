@@ -67,10 +67,11 @@ describe('a real kube-apiserver behind the address', () => {
     await api.kill();
     await topology.routesOf(['m2', 'm3']);
     const goneMs = nowMs() - killedMs;
+    // the routes may be gone within a few probes, which one of the two may have had alone
+    for (const name of ['m2', 'm3']) await answeredBy(prober, name, killedMs);
     const death = await prober.outage(killedMs, nowMs());
     // how fast it is otherwise is measured in failover.test.ts, several times over; one time may meet a busy machine
     expect(death.outageMs, 'outage in ms').to.be.below(6_500);
-    expect(death.answeredBy).to.include.all.keys('m2', 'm3');
 
     const againMs = nowMs();
     api.start();

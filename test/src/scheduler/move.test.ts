@@ -149,6 +149,18 @@ describe('the move of an exclusive claim', () => {
     });
   }
 
+  it('shows no equal paths where a leaver at 1 and the fenced holder meet in an outage', () => {
+    const model = new MoveModel('chain');
+    const words =
+      'step drain:a sync step apply:a sync report:a step apply:b report:b cut:a sync step crash drain:b sync step apply:b report:b sync step apply:c outage fence:c';
+    for (const word of words.split(' ')) {
+      model.run(eventOf(word));
+      expect(model.fault, word).to.equal(undefined);
+    }
+    expect(model.agent('b').standing?.level, 'leaves by its label').to.equal(1);
+    expect(model.agent('c').standing?.level, 'holds, and is fenced').to.equal(1);
+  });
+
   it('would show two equal paths if a leaving holder stood where one that is cut off goes', () => {
     const found = fc.check(
       fc.property(events, (run) => faultOf(new MoveModel('silence', [1]), run) === undefined),
