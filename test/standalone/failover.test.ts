@@ -79,7 +79,7 @@ describe('fail-over of a control-plane address', () => {
     accept: (m: Measurement) => void,
   ) {
     const { title } = failoverCases.find((each) => each.id === id) ?? { title: id };
-    const count = runCount(id === 'router-restart' ? 10 : 5);
+    const count = runCount(id === 'router-restart' ? 4 : 3);
     it(`${title}: ${count} runs`, async function () {
       this.timeout(count * runSeconds * 1000);
       const found = await Promise.all(

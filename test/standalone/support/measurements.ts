@@ -39,7 +39,7 @@ export const measured = {
 export const isLong = (): boolean => process.env['HERALD_TEST_LONG'] === '1';
 
 /** At least as many as the page promises. */
-export const runCount = (usual = 5): number => (isLong() ? Math.max(100, usual) : usual);
+export const runCount = (usual = 3): number => (isLong() ? Math.max(100, usual) : usual);
 
 export const failoverPage = join(import.meta.dirname, '../../../docs/failover.md');
 
