@@ -41,6 +41,7 @@ export class MemoryConnection implements Connection, PipeReceiver, PipeSender {
   #wires: MemoryWires | undefined;
   #isPaused = false;
   #needsDrain = false;
+  #hasArrived = false;
   #timer: Timer | undefined;
 
   constructor(options: MemoryConnectionOptions) {
@@ -68,7 +69,7 @@ export class MemoryConnection implements Connection, PipeReceiver, PipeSender {
   }
 
   get isAcknowledged(): boolean {
-    return this.#wires?.out.isAcknowledged ?? true;
+    return this.#hasArrived || (this.#wires?.out.isAcknowledged ?? true);
   }
 
   limitConnectTime(connectTimeoutMs: number): void {
@@ -153,6 +154,7 @@ export class MemoryConnection implements Connection, PipeReceiver, PipeSender {
       this.#wires?.out.dropQueue();
       this.#wires?.out.end();
     }
+    this.#noteArrival();
     this.fail();
   }
 
@@ -162,7 +164,13 @@ export class MemoryConnection implements Connection, PipeReceiver, PipeSender {
       `connection with ${formatEndpoint(this.remote)}: connection reset by the other side`,
     );
     const isOurs = this.#phase === 'closing';
+    this.#noteArrival();
     this.fail(isOurs ? undefined : error);
+  }
+
+  /** a FIN and a RST carry the acknowledgement of what has come before them */
+  #noteArrival(): void {
+    if (this.#phase === 'closing') this.#hasArrived = this.#wires?.out.isDelivered === true;
   }
 
   onSent(isEmpty: boolean): void {

@@ -66,6 +66,11 @@ export class MemoryPipe {
     return this.#windowUsed === 0;
   }
 
+  /** all that was written has arrived; this side may not know yet */
+  get isDelivered(): boolean {
+    return this.#queuedBytes === 0 && this.#flight.every(({ kind }) => kind !== 'bytes');
+  }
+
   write(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
     this.#queue.push(bytes);

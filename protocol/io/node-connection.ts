@@ -68,6 +68,8 @@ export class NodeConnection implements Connection, PieceReader {
   #error: TransportError | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isCorked = false;
+  /** as it was seen last, of a connection that is being closed or is closed */
+  #hasArrived = false;
 
   constructor(options: NodeConnectionOptions) {
     this.#socket = options.socket;
@@ -90,7 +92,9 @@ export class NodeConnection implements Connection, PieceReader {
   }
 
   get isAcknowledged(): boolean {
-    return this.#phase !== 'open' || isAcknowledged(this.#socket);
+    if (this.#phase === 'connecting') return true;
+    if (!this.#socket.destroyed) this.#hasArrived = isAcknowledged(this.#socket);
+    return this.#hasArrived;
   }
 
   get #isTalking(): boolean {
@@ -110,7 +114,11 @@ export class NodeConnection implements Connection, PieceReader {
       this.#turns.offer(this);
       if (this.#unread.length > 0) socket.pause();
     });
-    socket.on('end', () => socket.destroy());
+    socket.on('end', () => {
+      // the kernel forgets with the socket what has arrived
+      this.#hasArrived = this.isAcknowledged;
+      socket.destroy();
+    });
     socket.on('drain', () => {
       if (this.#isTalking) this.#handlers?.onDrain();
     });
@@ -226,6 +234,8 @@ export class NodeConnection implements Connection, PieceReader {
 
   #noteError(error: Error): void {
     const remote = formatEndpoint(this.remote);
+    // the other side has closed its connection, which is what it does with what was written last
+    if (this.#phase === 'closing' && isReset(error)) this.#hasArrived = true;
     const doing =
       this.#phase === 'connecting' ? `cannot connect to ${remote}` : `connection with ${remote}`;
     this.#error ??= transportError(doing, error);
@@ -242,6 +252,10 @@ export class NodeConnection implements Connection, PieceReader {
     this.#handlers?.onClose(error);
     this.#handlers = undefined;
   }
+}
+
+function isReset(error: Error): boolean {
+  return 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
 }
 
 /** What stands in for the local end until the kernel has chosen one. */

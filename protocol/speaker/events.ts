@@ -68,8 +68,13 @@ export type PeerSpeakerEvent =
   /** an UPDATE of the neighbour had a defect that RFC 7606 does not answer with a reset */
   | { readonly kind: 'update-fault'; readonly peer: string; readonly fault: BgpFault }
   | { readonly kind: 'update-issue'; readonly peer: string; readonly issue: Issue }
-  /** nobody is a neighbour under this name any more: it is not wished for, was renamed, or came by a range and is gone. The last that is told of it */
-  | { readonly kind: 'removed'; readonly peer: string }
+  /** after `down`: what we sent last, a NOTIFICATION, has arrived at the neighbour, as far as TCP tells. Without it the neighbour may know of no end */
+  | { readonly kind: 'end-arrived'; readonly peer: string }
+  /**
+   * No neighbour has this name any more: it is not configured, was renamed, or came by a range and is gone. The last event of this name.
+   * `newName`: the same neighbour and its session go on under it.
+   */
+  | { readonly kind: 'removed'; readonly peer: string; readonly newName?: string }
   /** the neighbour's UPDATE, after it was counted; the speaker itself keeps none of its routes */
   | { readonly kind: 'update-received'; readonly peer: string; readonly update: UpdateMessage };
 

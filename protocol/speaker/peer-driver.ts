@@ -28,6 +28,7 @@ import type {
 import type { InterfaceAddresses } from '../io/interface-addresses.ts';
 import type { Connection, ConnectionHandlers } from '../io/transport.ts';
 import { describeDown, nameLikelyReason } from './describe-down.ts';
+import { EndWatch } from './end-watch.ts';
 import type { PeerStatus } from './events.ts';
 import { sessionNextHops, steadyAddresses } from './next-hops.ts';
 import { notificationFacts } from './notification-facts.ts';
@@ -59,6 +60,7 @@ export class PeerDriver {
   readonly #wires: Record<Side, Wire | undefined> = { out: undefined, in: undefined };
   /** connections that are being closed */
   readonly #leaving = new Set<Wire>();
+  readonly #endWatch: EndWatch;
   #settings: PeerSettings;
   #config: SessionConfig;
   #machine: PeerState = initialPeerState();
@@ -76,6 +78,7 @@ export class PeerDriver {
     this.#timers = new TimerTable(world.clock);
     this.#routes = new RouteSender(world.clock, () => this.#onSynced());
     this.#sinceMs = world.clock.wallTimeMs();
+    this.#endWatch = new EndWatch(world, () => this.#settings.name);
   }
 
   get settings(): PeerSettings {
@@ -88,9 +91,9 @@ export class PeerDriver {
 
   /** resolves when the neighbour has been told and no connection is left */
   stop(reason: StopReason): Promise<void> {
+    const gone = new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
     this.#dispatch({ kind: 'stop', reason });
-    if (this.#isIdle()) return Promise.resolve();
-    return new Promise((resolve) => this.#idleWaiters.push(resolve));
+    return gone;
   }
 
   /** the whole set that this neighbour should have; only the difference is sent */
@@ -226,9 +229,8 @@ export class PeerDriver {
   }
 
   #configNow(): SessionConfig {
-    return sessionConfig(this.#settings, {
-      restarting: this.#world.restart.isOpen(this.#settings),
-    });
+    const restarting = this.#world.restart.isOpen(this.#settings);
+    return sessionConfig(this.#settings, { restarting });
   }
 
   #dial(): void {
@@ -246,6 +248,7 @@ export class PeerDriver {
       onProgress: () => this.#onProgress(side),
       onDrain: () => this.#onDrain(side),
       onDisconnected: (error) => {
+        this.#endWatch.closed(wire);
         if (this.#leaving.delete(wire)) return this.#checkIdle();
         this.#release(side);
         this.#leaving.delete(wire);
@@ -359,9 +362,8 @@ export class PeerDriver {
     const now = this.#world.interfaceAddresses(local);
     session.addresses = steadyAddresses(session.addresses, now);
     const { nextHop = {}, extendedNextHop } = this.#settings;
-    const { addresses } = session;
-    const nextHops = sessionNextHops(nextHop, local.address, addresses, extendedNextHop);
-    return { negotiated, nextHops };
+    const own = session.addresses;
+    return { negotiated, nextHops: sessionNextHops(nextHop, local.address, own, extendedNextHop) };
   }
 
   #onSynced(): void {
@@ -391,13 +393,11 @@ export class PeerDriver {
     if (this.#session === undefined && reason.kind !== 'stopped')
       this.#lastError = describeDown(reason);
     this.#world.emit({ kind: 'down', peer: this.#settings.name, wasEstablished, reason });
-  }
-
-  #isIdle(): boolean {
-    return !this.#isDispatching && this.#state === 'idle' && this.#leaving.size === 0;
+    if (wasEstablished) this.#endWatch.begin(reason, this.#wires[action.side]);
   }
 
   #checkIdle(): void {
-    if (this.#isIdle()) for (const resolve of this.#idleWaiters.splice(0)) resolve();
+    if (this.#isDispatching || this.#state !== 'idle' || this.#leaving.size > 0) return;
+    for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }
 }

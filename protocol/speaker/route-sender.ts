@@ -9,6 +9,7 @@ import type { RefusedRoute, SessionView } from '../bgp/pack.ts';
 import type { Route } from '../bgp/route.ts';
 import type { Clock, Timer } from '../io/clock.ts';
 import type { Family } from '../net/address.ts';
+import { ArrivalPoll } from './arrival-poll.ts';
 import type { Wire } from './wire.ts';
 
 /** How much is taken from the RIB per write: a few full messages, so that a change is never far behind. */
@@ -16,9 +17,6 @@ const WRITE_BYTES = 65536;
 
 /** How long everything has to be told before the farewell is made: changes come in groups. */
 const FAREWELL_AFTER_MS = 500;
-
-/** How soon it is asked again whether all has arrived: each time twice as late, since a path that loses everything may do so for long. */
-const ACKNOWLEDGED = { firstMs: 2, longestMs: 200 };
 
 export class RouteSender {
   readonly #clock: Clock;
@@ -40,11 +38,12 @@ export class RouteSender {
    */
   #farewell: Batch | undefined;
   #farewellTimer: Timer | undefined;
-  #acknowledgeTimer: Timer | undefined;
+  readonly #arrival: ArrivalPoll;
 
   constructor(clock: Clock, onSynced: () => void) {
     this.#clock = clock;
     this.#onSynced = onSynced;
+    this.#arrival = new ArrivalPoll(clock);
   }
 
   /** Withdraws everything, for good: the session is about to end. */
@@ -99,8 +98,7 @@ export class RouteSender {
     this.#writable = false;
     this.#refreshing.clear();
     this.#dropFarewell();
-    this.#acknowledgeTimer?.cancel();
-    this.#acknowledgeTimer = undefined;
+    this.#arrival.stop();
     this.#rib.down();
     this.#release();
   }
@@ -221,14 +219,11 @@ export class RouteSender {
     return this.#writable && this.#rib.isSynced() && this.#wire?.connection?.bufferedBytes === 0;
   }
 
-  /** what is not written yet says so itself; nobody tells of an acknowledgement */
-  #askLater(afterMs = ACKNOWLEDGED.firstMs): void {
-    if (this.#acknowledgeTimer !== undefined || !this.#isWritten()) return;
-    this.#acknowledgeTimer = this.#clock.startTimer(afterMs, () => {
-      this.#acknowledgeTimer = undefined;
-      if (this.#isSynced()) this.pump();
-      else this.#askLater(Math.min(2 * afterMs, ACKNOWLEDGED.longestMs));
-    });
+  /** what is not written yet says so itself */
+  #askLater(): void {
+    if (!this.#isWritten()) return;
+    const isOver = () => !this.#isWritten() || this.#isSynced();
+    this.#arrival.start(isOver, () => this.pump());
   }
 
   #release(): void {

@@ -218,7 +218,7 @@ export class Speaker {
       this.#peers.delete(name);
       this.#peers.set(heir.settings.name, driver);
       driver.setSettings(heir.settings);
-      this.#emit({ kind: 'removed', peer: name });
+      this.#emit({ kind: 'removed', peer: name, newName: heir.settings.name });
     }
   }
 

@@ -75,7 +75,8 @@ export class AnnouncedState {
 
   take(event: SpeakerEvent): void {
     this.kept?.take(event);
-    if (event.kind === 'routes-synced' || event.kind === 'down') this.settle();
+    const { kind } = event;
+    if (kind === 'routes-synced' || kind === 'down' || kind === 'end-arrived') this.settle();
   }
 
   get current(): Announced {

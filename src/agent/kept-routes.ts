@@ -1,24 +1,50 @@
 /**
- * What routers may still have of sessions that are down. A router that was told the end, or has told it, has dropped our routes. One that lost the
- * connection without a word keeps them for the restart time where graceful restart was agreed on (RFC 4724 §4.2); one that no packet reaches any
- * more keeps them until its own hold timer ends, which began up to a keepalive after ours. A last word behind routes that never arrived has not
- * arrived either, and the whole hold time may be left. Nobody can tell it anything meanwhile, so nobody
- * else may stand where these routes do.
+ * What routers may still have of sessions that are down. A router that has our NOTIFICATION, or sent one, has dropped our routes. One that
+ * lost the connection without one keeps them for the restart time where graceful restart was agreed on (RFC 4724 §4.2); one that no packet
+ * reaches any more keeps them until its own hold timer ends, which began up to a keepalive after ours. A NOTIFICATION that has not arrived
+ * leaves the whole hold time. Nothing can be sent to such a router meanwhile, so no other node may stand where these routes do.
+ *
+ * A loss belongs to the router, not to the document that described it: it stays when the BGPPeer is renamed, edited or deleted.
  */
 
-import type { Clock, PeerStatus, SpeakerEvent } from 'bgp-ts';
+import {
+  addressKey,
+  type Clock,
+  type Endpoint,
+  formatEndpoint,
+  type PeerStatus,
+  type SpeakerEvent,
+} from 'bgp-ts';
 import { ROUTER_LATE_SECONDS } from '../model/router-memory.ts';
 import type { NamedTimers } from './named-timers.ts';
 import type { PeerPlan } from './peer-settings.ts';
 
 type Session = Pick<PeerStatus, 'name' | 'state'>;
 
-interface Lost {
+/** a session that is up, as both sides agreed on it */
+interface Agreed {
+  readonly router: Router;
+  readonly holdSeconds: number;
+  /** how long the router keeps the routes when the connection ends without a NOTIFICATION; 0: not agreed on */
+  readonly restartSeconds: number;
+}
+
+/** the other end, as that knows us: our own address is part of it */
+interface Router {
+  readonly key: string;
+  readonly address: string;
+  readonly asn: number;
+  readonly localAsn: number;
+}
+
+export interface Lost {
+  readonly name: string;
+  readonly router: Router;
   readonly sinceMs: number;
-  /** by its hold timer alone */
+  /** from then on it may have the routes for so long */
   readonly seconds: number;
-  /** graceful restart was agreed on, and the router has heard no word */
-  readonly isRestart: boolean;
+  /** our NOTIFICATION is on its way: when it arrives, the router has dropped the routes */
+  readonly isEnding: boolean;
 }
 
 export interface KeptRoutesOptions {
@@ -26,7 +52,7 @@ export interface KeptRoutesOptions {
   readonly timers: Pick<NamedTimers, 'start'>;
   readonly agent: {
     readonly decided: { readonly plans: readonly PeerPlan[] };
-    readonly sessions: readonly Pick<PeerStatus, 'name' | 'state' | 'isSynced'>[];
+    readonly sessions: readonly Pick<PeerStatus, 'name' | 'state'>[];
   };
 }
 
@@ -38,8 +64,9 @@ export class KeptRoutes {
   readonly #options: KeptRoutesOptions;
   readonly #onForgotten: () => void;
   readonly #startedMs: number;
-  /** of sessions that are up: agreed hold time, and whether the router keeps routes over a restart */
-  readonly #agreed = new Map<string, { readonly holdSeconds: number; readonly isAware: boolean }>();
+  /** by name of the session that is up */
+  readonly #agreed = new Map<string, Agreed>();
+  /** by router */
   readonly #lost = new Map<string, Lost>();
 
   /** `onForgotten`: no router has anything any more that it cannot be told to drop */
@@ -50,78 +77,128 @@ export class KeptRoutes {
   }
 
   take(event: SpeakerEvent): void {
-    if (event.kind === 'established') {
-      const { holdTimeSeconds, peerGracefulRestart } = event.negotiated;
-      const isAware = peerGracefulRestart !== undefined;
-      this.#agreed.set(event.peer, { holdSeconds: holdTimeSeconds, isAware });
-      this.#lost.delete(event.peer);
+    switch (event.kind) {
+      case 'established':
+        this.#agree(event);
+        return;
+      case 'down':
+        if (event.wasEstablished) this.#end(event);
+        this.#wait();
+        return;
+      case 'end-arrived':
+        this.#endArrived(event.peer);
+        return;
+      case 'removed':
+        this.#rename(event.peer, event.newName);
+        return;
+      default:
+        return;
     }
-    if (event.kind === 'removed') this.#agreed.delete(event.peer);
-    if (event.kind !== 'down') return;
-    if (event.wasEstablished) this.#end(event);
-    const { leftMs } = this;
-    if (leftMs > 0) this.#options.timers.start('kept', leftMs, this.#onForgotten);
   }
 
   /** Seconds from the end of a session for which the router may keep the routes; of one that never was up, those of the process before this one. */
   secondsOf({ peer }: PeerPlan, { name, state }: Session): number {
     if (state === 'established') return 0;
-    const { restartSeconds = 0 } = peer.gracefulRestart ?? {};
-    const lost = this.#lost.get(name);
-    if (lost === undefined) return restartSeconds;
-    return Math.max(lost.seconds, lost.isRestart ? restartSeconds : 0);
-  }
-
-  #end({ peer, reason }: SpeakerEvent & { readonly kind: 'down' }): void {
-    const { holdSeconds = 0, isAware = false } = this.#agreed.get(peer) ?? {};
-    this.#agreed.delete(peer);
-    const isOurs = reason.kind === 'notification-sent' || reason.kind === 'stopped';
-    const isSilence = reason.kind === 'notification-sent' && reason.code === HOLD_TIMER_EXPIRED;
-    const isLost = isOurs && !isSilence && this.#isBehind(peer);
-    const isRestart = isAware && (isSilence || isLost || reason.kind === 'disconnected');
-    const ofSilence = isSilence ? Math.ceil(holdSeconds / 3) : 0;
-    const seconds = isLost ? holdSeconds : ofSilence;
-    this.#lost.delete(peer);
-    this.#lost.set(peer, { sinceMs: this.#options.clock.now(), seconds, isRestart });
-    const [oldest] = this.#lost.keys();
-    if (this.#lost.size > MOST_LOST && oldest !== undefined) this.#lost.delete(oldest);
-  }
-
-  /** what it was told before the end has not arrived, as far as TCP tells */
-  #isBehind(peer: string): boolean {
-    const session = this.#options.agent.sessions.find(({ name }) => name === peer);
-    return session?.isSynced === false;
+    const own = [...this.#lost.values()].filter((each) => each.name === name);
+    if (own.length === 0) return peer.gracefulRestart?.restartSeconds ?? 0;
+    return Math.max(...own.map(({ seconds }) => seconds));
   }
 
   /** for how long a router that cannot be told anything may still have routes of this node */
   get leftMs(): number {
-    const { clock, agent } = this.#options;
-    const nowMs = clock.now();
-    const sessions = this.#withLost(agent.sessions);
-    const left = agent.decided.plans.flatMap((plan) => {
-      if (plan.kind === 'refused') return [];
-      return sessionsOf(plan, sessions).map((session) => {
-        const seconds = this.secondsOf(plan, session);
-        const sinceMs = this.#lost.get(session.name)?.sinceMs ?? this.#startedMs;
-        return seconds === 0 ? 0 : sinceMs + (seconds + ROUTER_LATE_SECONDS) * 1000 - nowMs;
-      });
-    });
-    return left.reduce((longest, each) => Math.max(longest, each), 0);
+    const { agent } = this.#options;
+    const lost = [...this.#lost.values()];
+    const before = agent.decided.plans
+      .filter(({ peer }) => !lost.some(({ name }) => isOf(name, peer.name)))
+      .flatMap((plan) => sessionsOf(plan, agent.sessions).map((each) => this.secondsOf(plan, each)))
+      .map((seconds) => this.#leftMs({ sinceMs: this.#startedMs, seconds }));
+    return Math.max(0, ...before, ...lost.map((each) => this.#leftMs(each)));
   }
 
-  /** a neighbour of a range that is gone has no session here any more, and may have our routes */
-  #withLost(sessions: readonly Session[]): readonly Session[] {
-    const present = new Set(sessions.map(({ name }) => name));
-    const gone = [...this.#lost.keys()].filter((name) => !present.has(name));
-    return [...sessions, ...gone.map((name) => ({ name, state: 'idle' as const }))];
+  /** routers that may have our routes, and that no document is about any more */
+  get abandoned(): readonly Lost[] {
+    const { plans } = this.#options.agent.decided;
+    return [...this.#lost.values()].filter(
+      (each) => this.#leftMs(each) > 0 && !plans.some(({ peer }) => isOf(each.name, peer.name)),
+    );
+  }
+
+  #leftMs({ sinceMs, seconds }: Pick<Lost, 'sinceMs' | 'seconds'>): number {
+    if (seconds === 0) return 0;
+    return sinceMs + (seconds + ROUTER_LATE_SECONDS) * 1000 - this.#options.clock.now();
+  }
+
+  #wait(): void {
+    const { leftMs } = this;
+    if (leftMs > 0) this.#options.timers.start('kept', leftMs, this.#onForgotten);
+  }
+
+  #endArrived(peer: string): void {
+    for (const [key, lost] of this.#lost) {
+      if (lost.name !== peer || !lost.isEnding) continue;
+      this.#lost.set(key, { ...lost, seconds: 0, isEnding: false });
+    }
+  }
+
+  /** a session that goes on under another name, and what was lost before */
+  #rename(peer: string, newName: string | undefined): void {
+    const agreed = this.#agreed.get(peer);
+    this.#agreed.delete(peer);
+    if (newName === undefined) return;
+    if (agreed !== undefined) this.#agreed.set(newName, agreed);
+    for (const [key, lost] of this.#lost) {
+      if (lost.name === peer) this.#lost.set(key, { ...lost, name: newName });
+    }
+  }
+
+  #agree({ peer, local, remote, negotiated }: SpeakerEvent & { kind: 'established' }): void {
+    const { holdTimeSeconds, peerGracefulRestart, peerAsn: asn, localAsn } = negotiated;
+    const key = `${endpointKey(remote)} ${endpointKey(local)}`;
+    const router = { key, address: formatEndpoint(remote), asn, localAsn };
+    const restartSeconds = peerGracefulRestart === undefined ? 0 : this.#restartSecondsOf(peer);
+    this.#agreed.set(peer, { router, holdSeconds: holdTimeSeconds, restartSeconds });
+    this.#lost.delete(key);
+  }
+
+  #restartSecondsOf(session: string): number {
+    const plan = this.#options.agent.decided.plans.find(({ peer: { name } }) =>
+      isOf(session, name),
+    );
+    return plan?.peer.gracefulRestart?.restartSeconds ?? 0;
+  }
+
+  #end({ peer, reason }: SpeakerEvent & { readonly kind: 'down' }): void {
+    const agreed = this.#agreed.get(peer);
+    this.#agreed.delete(peer);
+    if (agreed === undefined) return;
+    const { router, holdSeconds, restartSeconds } = agreed;
+    const isOurs = reason.kind === 'notification-sent' || reason.kind === 'stopped';
+    const isSilence = reason.kind === 'notification-sent' && reason.code === HOLD_TIMER_EXPIRED;
+    const ofHold = isSilence ? Math.ceil(holdSeconds / 3) : isOurs ? holdSeconds : 0;
+    const ofRestart = isOurs || reason.kind === 'disconnected' ? restartSeconds : 0;
+    const seconds = Math.max(ofHold, ofRestart);
+    const lost = { name: peer, router, sinceMs: this.#options.clock.now(), seconds };
+    this.#lost.delete(router.key);
+    this.#lost.set(router.key, { ...lost, isEnding: isOurs && !isSilence });
+    const [oldest] = this.#lost.keys();
+    if (this.#lost.size > MOST_LOST && oldest !== undefined) this.#lost.delete(oldest);
   }
 }
 
-/** a range that nobody dials from stands for who may have done so before this process started */
+function endpointKey({ address, zone = '' }: Endpoint): string {
+  return `${addressKey(address)}%${zone}`;
+}
+
+/** a neighbour of a range is named `range/address` */
+function isOf(session: string, peer: string): boolean {
+  return session === peer || session.startsWith(`${peer}/`);
+}
+
+/** a range that nobody dials from stands for those that may have done so before this process started */
 function sessionsOf(
   { peer: { name } }: PeerPlan,
   sessions: readonly Session[],
 ): readonly Session[] {
-  const own = sessions.filter((each) => each.name === name || each.name.startsWith(`${name}/`));
+  const own = sessions.filter((each) => isOf(each.name, name));
   return own.length === 0 ? [{ name, state: 'idle' }] : own;
 }

@@ -21,16 +21,17 @@ import type { ClaimDecision, DesiredState, PeerDecision } from './desired.ts';
 import type { Gate } from './gate.ts';
 import type { GateHistory } from './gate-history.ts';
 import { joinedGateOf, joinedGates, nodeGate } from './joined-gate.ts';
-import type { KeptRoutes } from './kept-routes.ts';
+import type { KeptRoutes, Lost } from './kept-routes.ts';
 import type { PeerPlan } from './peer-settings.ts';
 import type { SessionFacts } from './session-facts.ts';
-import type {
-  AgentStatus,
-  ClaimPeerStatus,
-  ClaimStatus,
-  GateStatus,
-  SessionStatus,
-  StatusDocument,
+import {
+  ABANDONED,
+  type AgentStatus,
+  type ClaimPeerStatus,
+  type ClaimStatus,
+  type GateStatus,
+  type SessionStatus,
+  type StatusDocument,
 } from './status.ts';
 import type { View } from './view.ts';
 
@@ -40,7 +41,7 @@ export interface StatusInput {
   /** why an established session carries nothing of a family */
   readonly facts: Pick<SessionFacts, 'refusal' | 'carriers'>;
   /** what routers may still have of sessions that are down */
-  readonly kept: Pick<KeptRoutes, 'secondsOf'> | undefined;
+  readonly kept: Pick<KeptRoutes, 'secondsOf' | 'abandoned'> | undefined;
   readonly history: GateHistory;
   readonly view: View;
   readonly identity: Pick<AgentStatus, 'node' | 'routerId' | 'version' | 'pid' | 'source'> & {
@@ -79,7 +80,10 @@ export function statusDocument(input: StatusInput): StatusDocument {
     ...(stopDrain === undefined
       ? {}
       : { draining: { since: timeOf(stopDrain.sinceMs), reason: stopDrain.reason } }),
-    sessions: desired.plans.flatMap((plan) => sessionStatus(input, plan)),
+    sessions: [
+      ...desired.plans.flatMap((plan) => sessionStatus(input, plan)),
+      ...(input.kept?.abandoned ?? []).map((lost) => abandonedSession(input, lost)),
+    ],
     claims: {
       *[Symbol.iterator]() {
         for (const decision of desired.claims) yield claimStatus(input, decision, carriers);
@@ -112,7 +116,10 @@ function poolWarnings(view: View): readonly string[] {
 
 function sessionStatus(input: StatusInput, plan: PeerPlan): readonly SessionStatus[] {
   const { peer } = plan;
-  if (plan.kind === 'refused') return [refusedSession(plan, input)];
+  if (plan.kind === 'refused') {
+    const kept = keptTime(input, plan, { name: peer.name, state: 'idle' });
+    return [{ ...refusedSession(plan, input), ...kept }];
+  }
   const own = input.sessions.filter(
     ({ name }) => name === peer.name || name.startsWith(`${peer.name}/`),
   );
@@ -134,6 +141,20 @@ function sessionStatus(input: StatusInput, plan: PeerPlan): readonly SessionStat
     ...keptTime(input, plan, session),
     ...cannotCarry(input, plan, session),
   }));
+}
+
+/** of a BGPPeer that was deleted, or does not select this node any more */
+function abandonedSession({ timeOf }: StatusInput, lost: Lost): SessionStatus {
+  const { name: peer, router, seconds: keptSeconds, sinceMs } = lost;
+  const { address, asn, localAsn } = router;
+  return {
+    ...{ peer, address, asn, localAsn, keptSeconds },
+    state: ABANDONED,
+    since: timeOf(sinceMs),
+    routesSent: 0,
+    routesReceived: 0,
+    lastError: `no BGPPeer is for this router any more; it may keep the routes of this node for ${keptSeconds} s`,
+  };
 }
 
 function restartTime(

@@ -39,6 +39,9 @@ export interface GateStatus extends Gate {
   readonly since: string;
 }
 
+/** `state` of a router that no BGPPeer is for any more, and that may still have our routes */
+export const ABANDONED = 'removed';
+
 export interface SessionStatus {
   readonly peer: string;
   /** address as text, with port when it is not 179 */

@@ -28,14 +28,14 @@ export function keptAfterMs(sessions: readonly IpNodeSession[]): number {
 
 /** A session that says nothing (of a 0.1 agent, or one that is down) is taken to be as long as its BGPPeer allows. */
 function keepsSeconds(
-  { peer, state, holdSeconds, restartSeconds = 0 }: IpNodeSession,
+  { peer, state, holdSeconds, restartSeconds = 0, keptSeconds = 0 }: IpNodeSession,
   peerOf: Parameters<typeof routersKeepMs>[1],
 ): number {
   if (holdSeconds !== undefined) return Math.max(agreed(holdSeconds), restartSeconds);
   // a neighbour of a range is named `peer/address`
   const [name = ''] = peer.split('/');
   const spec = peerOf(name);
-  if (spec === undefined) return 0;
+  if (spec === undefined) return keptSeconds;
   const hold = state === 'Established' ? agreed(spec.timers.holdSeconds) : spec.timers.holdSeconds;
   return Math.max(hold, spec.gracefulRestart?.restartSeconds ?? 0);
 }

@@ -17,7 +17,7 @@ import { skipWithoutCluster } from './support/require-cluster.ts';
 const ALL = ['a', 'b'];
 const [HOLDER = ''] = ALL;
 const VIP = '198.51.100.3';
-const RESTART_SECONDS = 20;
+const RESTART_SECONDS = 12;
 const LATER = { timeoutMs: 120_000, everyMs: 50 };
 
 /** Between the holder and a router: what it carries can be reset on both sides, and nothing comes through then. */
@@ -142,6 +142,44 @@ describe('a holder that loses a session and lives', function () {
     wire.mend();
     await Promise.all(ALL.map(sessionsUp(1)));
     expect(equalAt(samples), 'two paths of equal preference').to.deep.equal([]);
+  });
+
+  /** the holder has the address again, and a BGPPeer of this name for the router that it will lose */
+  async function holdAgain(name: string): Promise<void> {
+    const { cluster, bird } = world;
+    const [body] = peerBodies(name, bird, wire.port);
+    if (body !== undefined) await cluster.applyObjects(body);
+    await sessionsUp(1)(HOLDER);
+    await cordon('b', true);
+    await world.heldBy(VIP, HOLDER, LATER);
+    await cordon('b', false);
+  }
+
+  it('does so where its BGPPeer was renamed before, and where it is deleted then', async () => {
+    const { cluster } = world;
+    await holdAgain('renamed');
+    await cluster.api.delete(BGP_PEERS, `first-${HOLDER}`);
+    await untilIpNode({ cluster, node: HOLDER }, 'the session has its new name', ({ status }) => {
+      const [session, ...others] = status.sessions ?? [];
+      return others.length === 0 && session?.peer === `renamed-${HOLDER}`;
+    });
+    const renamed = world.sample();
+    wire.cut();
+    await world.heldBy(VIP, 'b', LATER);
+    expect(equalAt(await renamed.stop()), 'two equal paths, renamed').to.deep.equal([]);
+    wire.mend();
+    await holdAgain('renamed');
+    const deleted = world.sample();
+    wire.cut();
+    await sessionsUp(0)(HOLDER);
+    await cluster.api.delete(BGP_PEERS, `renamed-${HOLDER}`);
+    await world.heldBy(VIP, 'b', LATER);
+    expect(equalAt(await deleted.stop()), 'two equal paths, deleted').to.deep.equal([]);
+    wire.mend();
+    await holdAgain('first');
+    await cordon(HOLDER, true);
+    await world.heldBy(VIP, 'b', LATER);
+    await cordon(HOLDER, false);
   });
 
   it('hands it over in a drain only when the router that cannot be told has forgotten it', async () => {

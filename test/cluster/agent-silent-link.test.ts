@@ -10,7 +10,7 @@ import { run } from '../support/process.ts';
 import { poolBody } from './support/agent-documents.ts';
 import { untilIpNode } from './support/agent-run.ts';
 import { absentAt, equalAt, FullRun } from './support/full-run.ts';
-import { nodeSource } from './support/loopback.ts';
+import { loopbackPeer, nodeSource } from './support/loopback.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
 
 const ALL = ['a', 'b'];
@@ -91,6 +91,20 @@ describe('a holder whose link loses everything', function () {
     const samples = await back.stop();
     expect(equalAt(samples), 'two paths on the way back').to.deep.equal([]);
     expect(absentAt(samples, [VIP]), 'no path on the way back').to.deep.equal([]);
+  });
+
+  it('keeps it where its BGPPeer is edited then, which ends the session: the router has not had the end', async () => {
+    const sampler = world.sample();
+    await lose();
+    const timers = { holdSeconds: 6, keepaliveSeconds: 2 };
+    await world.cluster.applyObjects(loopbackPeer('bird', world.bird, ALL, { timers }));
+    await world.heldBy(VIP, 'b', LATER);
+    expect(equalAt(await sampler.stop()), 'two paths of equal preference').to.deep.equal([]);
+    await find();
+    await alive(HOLDER);
+    await cordon('b', true);
+    await world.heldBy(VIP, HOLDER, LATER);
+    await cordon('b', false);
   });
 
   it('does so where it is stopped, too: its Lease says for how long', async () => {

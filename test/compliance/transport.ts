@@ -363,6 +363,7 @@ function endings(world: () => TransportWorld): void {
       expect(recorder.error).to.equal(undefined);
     }
     expect(near.events, 'nothing but the close after close()').to.deep.equal(['open', 'close']);
+    expect(dialled.isAcknowledged, 'all of it has arrived').to.equal(true);
   });
 
   it('closes cleanly although the other side keeps sending: input after close is thrown away', async () => {
@@ -424,6 +425,7 @@ function endings(world: () => TransportWorld): void {
     both.dialled.close();
     await world().until('the near end closes', () => both.near.closes > 0);
     expect(both.near.error).to.equal(undefined);
+    expect(both.dialled.isAcknowledged, 'what nobody read has not arrived').to.equal(false);
   });
 
   it('can be closed from inside its own handlers', async () => {

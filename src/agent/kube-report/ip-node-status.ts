@@ -15,7 +15,7 @@ import type {
 import { optional } from '../../model/optional.ts';
 import { ROUTER_LATE_SECONDS } from '../../model/router-memory.ts';
 import type { Condition } from '../../model/service.ts';
-import type { AgentStatus, SessionStatus } from '../status.ts';
+import { ABANDONED, type AgentStatus, type SessionStatus } from '../status.ts';
 import { plainText } from './plain-text.ts';
 import { fitting } from './status-size.ts';
 
@@ -197,8 +197,9 @@ function conditionsOf(
   });
 }
 
-function sessionsUp(sessions: readonly SessionStatus[]): Told {
+function sessionsUp(all: readonly SessionStatus[]): Told {
   const type = 'SessionsUp';
+  const sessions = all.filter(({ state }) => state !== ABANDONED);
   if (sessions.length === 0) {
     const message = 'no BGPPeer selects this node';
     return { type, status: 'False', reason: 'NoPeers', message };

@@ -46,6 +46,8 @@ const QUIET: ConnectionHandlers = {
   onClose: () => undefined,
 };
 
+const ENDS: ReadonlySet<string> = new Set(['down', 'end-arrived', 'removed']);
+
 function routes(...texts: string[]): Route[] {
   return texts.map((text) => ({ prefix: prefix(text), attributes: {} }));
 }
@@ -132,6 +134,38 @@ describe('the driver of a neighbour', () => {
     expect(node.status()[0]?.isSynced).to.equal(true);
   });
 
+  it('says whether its NOTIFICATION has arrived, where it ends the session', async () => {
+    const ends = () => events.map(({ kind }) => kind).filter((kind) => ENDS.has(kind));
+    say(dialled, { kind: 'keepalive' });
+    await run(50);
+    events = [];
+    node.apply({ peers: [{ settings: { ...SETTINGS, peerAsn: 64501 }, routes: [] }] });
+    await run(50);
+    expect(ends(), 'the router hears it').to.deep.equal(['down', 'end-arrived']);
+  });
+
+  it('does not say that its NOTIFICATION has arrived where the network loses it', async () => {
+    const ends = () => events.map(({ kind }) => kind).filter((kind) => ENDS.has(kind));
+    say(dialled, { kind: 'keepalive' });
+    await run(50);
+    events = [];
+    network.freeze(NODE, ROUTER);
+    node.apply({ peers: [] });
+    await run(20_000);
+    expect(ends()).to.deep.equal(['down', 'removed']);
+  });
+
+  it('says nothing of an arrival where the router ends the session', async () => {
+    say(dialled, { kind: 'keepalive' });
+    await run(50);
+    events = [];
+    say(dialled, { kind: 'notification', code: 6, subcode: 2, data: new Uint8Array() });
+    await run(50);
+    expect(events.map(({ kind }) => kind))
+      .to.include('down')
+      .and.not.include('end-arrived');
+  });
+
   it('tells under a new name what it carries and what it cannot', async () => {
     const wished = routes('198.51.100.7/32', '2001:db8::7/128');
     node.apply({ peers: [{ settings: SETTINGS, routes: wished }] });
@@ -141,6 +175,8 @@ describe('the driver of a neighbour', () => {
     node.apply({ peers: [{ settings: { ...SETTINGS, name: 'spine' }, routes: wished }] });
     await run(50);
     expect(told()).to.deep.equal(['routes-refused spine', 'routes-synced spine', 'removed tor']);
+    const removed = events.find(({ kind }) => kind === 'removed');
+    expect(removed).to.deep.equal({ kind: 'removed', peer: 'tor', newName: 'spine' });
     events = [];
     node.apply({ peers: [{ settings: { ...SETTINGS, name: 'spine' }, routes: wished }] });
     await run(50);

@@ -1,5 +1,6 @@
 import type { DownReason, PeerStatus, SpeakerEvent } from 'bgp-ts';
 import { expect } from 'chai';
+import { ipv4 } from '../../../protocol/net/literal.ts';
 import { AnnouncedState } from '../../../src/agent/announced.ts';
 import { desired } from '../../../src/agent/desired.ts';
 import { KeptRoutes } from '../../../src/agent/kept-routes.ts';
@@ -10,6 +11,7 @@ import { documents, view } from './scenery.ts';
 
 const RESTART_SECONDS = 20;
 const HOLD_SECONDS = 90;
+const ROUTER = '198.51.100.1';
 
 interface Wanted {
   /** of the BGPPeer */
@@ -32,25 +34,41 @@ function world({ hasRestart = true, isAware = hasRestart }: Wanted = {}) {
   const nothing = { signature: '', of: () => ({ kind: 'down' }) as const };
   const state = new AnnouncedState({ status }, () => nothing, kept);
   const peerGracefulRestart = isAware ? { kind: 'graceful-restart' } : undefined;
-  const negotiated = { holdTimeSeconds: HOLD_SECONDS, peerGracefulRestart };
-  const up = () => {
+  const asns = { peerAsn: 64500, localAsn: 64512 };
+  const negotiated = { holdTimeSeconds: HOLD_SECONDS, peerGracefulRestart, ...asns };
+  const local = { address: ipv4('192.0.2.1'), port: 40_000 };
+  const establishedAs = (peer: string, remote: string) =>
+    ({
+      ...{ kind: 'established', peer, negotiated, local },
+      remote: { address: ipv4(remote), port: 179 },
+    }) as unknown as SpeakerEvent & { peer: string };
+  const up = (remote = ROUTER) => {
     session.state = 'established';
-    state.take({ kind: 'established', peer: 'tor', negotiated } as unknown as SpeakerEvent);
+    state.take(establishedAs(session.name, remote));
   };
-  const down = (reason: DownReason) => {
+  const down = (reason: DownReason, hasArrived = true) => {
     session.state = 'idle';
-    state.take({ kind: 'down', peer: 'tor', wasEstablished: true, reason });
+    state.take({ kind: 'down', peer: session.name, wasEstablished: true, reason });
+    const isOurs = reason.kind === 'notification-sent' || reason.kind === 'stopped';
+    if (isOurs && hasArrived) state.take({ kind: 'end-arrived', peer: session.name });
   };
-  const behind = () => {
-    session.isSynced = false;
+  const rename = (newName: string) => {
+    state.take({ kind: 'removed', peer: session.name, newName });
+    session.name = newName;
+    agent.decided.plans = [{ ...plan, peer: { ...plan.peer, name: newName } } as PeerPlan];
+  };
+  const remove = () => {
+    state.take({ kind: 'removed', peer: session.name });
+    agent.decided.plans = [];
+    agent.sessions = [];
   };
   const peer = 'tor/198.51.100.9';
   const member = {
-    up: { kind: 'established', peer, negotiated } as unknown as SpeakerEvent & { peer: string },
+    up: establishedAs(peer, '198.51.100.9'),
     down: { kind: 'down', peer, wasEstablished: true, reason: CLOSED } as const,
   };
   const seconds = () => kept.secondsOf(plan, session);
-  return { clock, kept, state, told, up, down, behind, seconds, member };
+  return { clock, kept, state, told, up, down, rename, remove, seconds, member };
 }
 
 const CLOSED: DownReason = { kind: 'disconnected', detail: 'read ECONNRESET' };
@@ -72,7 +90,7 @@ const AFTER = [
 
 const STOP: DownReason = { kind: 'stopped' };
 const LEAVING: DownReason = { kind: 'notification-sent', code: 6, subcode: 2, detail: 'cease' };
-/** what was written before the end was never acknowledged */
+/** our NOTIFICATION was never acknowledged */
 const UNHEARD = [
   { what: 'our own word', reason: LEAVING, wanted: NO_RESTART, seconds: HOLD_SECONDS },
   { what: 'our own word, graceful restart', reason: LEAVING, seconds: HOLD_SECONDS },
@@ -83,11 +101,10 @@ const UNHEARD = [
 
 describe('what routers keep of sessions that are down', () => {
   for (const { what, reason, wanted = {}, seconds } of UNHEARD) {
-    it(`is for ${seconds} s behind routes that did not arrive: ${what}`, () => {
-      const { up, down, behind, seconds: found, kept } = world(wanted);
+    it(`is for ${seconds} s where our NOTIFICATION did not arrive: ${what}`, () => {
+      const { up, down, seconds: found, kept } = world(wanted);
       up();
-      behind();
-      down(reason);
+      down(reason, false);
       expect(found()).to.equal(seconds);
       expect(kept.leftMs).to.equal(seconds === 0 ? 0 : (seconds + 3) * 1000);
     });
@@ -141,6 +158,53 @@ describe('what routers keep of sessions that are down', () => {
     const { kept, up, down } = world();
     up();
     down(CLOSED);
+    up();
+    expect(kept.leftMs).to.equal(0);
+  });
+
+  it('is nothing from when our NOTIFICATION has arrived, and the router that fell silent keeps its time', () => {
+    const { kept, state, up, down } = world(NO_RESTART);
+    up();
+    down(FAULT, false);
+    expect(kept.leftMs).to.equal((HOLD_SECONDS + 3) * 1000);
+    state.take({ kind: 'end-arrived', peer: 'tor' });
+    expect(kept.leftMs).to.equal(0);
+    up();
+    down(SILENCE);
+    expect(kept.leftMs).to.equal(33_000);
+  });
+
+  it('goes on under another name of the BGPPeer, before and after the end', () => {
+    const { kept, up, down, rename, seconds } = world();
+    up();
+    rename('spine');
+    down(CLOSED);
+    expect(kept.leftMs).to.equal((RESTART_SECONDS + 3) * 1000);
+    rename('leaf');
+    expect(seconds()).to.equal(RESTART_SECONDS);
+    expect(kept.leftMs).to.equal((RESTART_SECONDS + 3) * 1000);
+  });
+
+  it('lasts when the BGPPeer is deleted, until the router has forgotten', () => {
+    const { clock, kept, up, down, remove } = world();
+    up();
+    down(CLOSED);
+    remove();
+    expect(kept.leftMs).to.equal((RESTART_SECONDS + 3) * 1000);
+    expect(kept.abandoned.map(({ router, seconds }) => [router.address, seconds])).to.deep.equal([
+      [`${ROUTER}:179`, RESTART_SECONDS],
+    ]);
+    clock.advance((RESTART_SECONDS + 3) * 1000);
+    expect(kept.leftMs).to.equal(0);
+    expect(kept.abandoned).to.deep.equal([]);
+  });
+
+  it('lasts when the session of that name comes up with another router', () => {
+    const { kept, up, down } = world();
+    up();
+    down(CLOSED);
+    up('198.51.100.2');
+    expect(kept.leftMs).to.equal((RESTART_SECONDS + 3) * 1000);
     up();
     expect(kept.leftMs).to.equal(0);
   });
