@@ -1,7 +1,8 @@
 /**
  * Whether a Service may share the address of a claim with those that have it, and who leaves when that is no longer so. Pure.
  *
- * What kube-proxy cannot keep apart is refused: the same port twice, or Services of which one is Local and the other is not.
+ * What kube-proxy cannot keep apart is refused: the same port twice, or Services of which one is Local and the other is not. Local ones have the same
+ * pods, or the address of one would be announced by a node on which only the other has any.
  */
 
 import type { ClaimService } from '../model/ip-claim.ts';
@@ -97,6 +98,10 @@ function whyNotTogether(
   }
   if (service.isLocal !== other.isLocal) {
     return `is used by ${nameFor(service, entry)} with another externalTrafficPolicy; Services that share an address need the same`;
+  }
+  // the same words select other pods in another namespace
+  if (service.isLocal && service.namespace !== other.namespace) {
+    return `is used by ${nameFor(service, entry)} with other pods; with externalTrafficPolicy Local those that share need the same, so they share within a namespace only`;
   }
   if (service.isLocal && !sameLabels(service.selector, other.selector)) {
     return `is used by ${nameFor(service, entry)} with another selector; with externalTrafficPolicy Local those that share need the same pods`;

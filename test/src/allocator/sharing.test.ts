@@ -117,6 +117,43 @@ describe('sharing an address', () => {
     expect(world.decide('a/3').verdict?.message).to.include('another selector');
   });
 
+  it('keeps Local Services within a namespace, in another one the same selector has other pods', () => {
+    const world = new AllocatorWorld(LAB);
+    const local = { isLocal: true, healthCheckNodePort: 30000, selector: { app: 'web' } };
+    world.apply(service('x/1', { ...tcp(80), ...local, ...word('web') }));
+    expect(world.apply(service('y/1', { ...tcp(81), ...local, ...word('web') }))).to.deep.equal([
+      '192.0.2.1',
+    ]);
+    const named = service('y/2', { ...tcp(82), ...local, ...word('web', '192.0.2.0') });
+    expect(world.apply(named)).to.deep.equal([]);
+    const { verdict } = world.decide('y/2');
+    expect(verdict).to.include({ status: 'False', reason: 'ShareConflict' });
+    expect(verdict?.message).to.include('a Service of another namespace with other pods');
+  });
+
+  it('lets Local Services share only within a namespace: the later of two that share so leaves', () => {
+    const world = new AllocatorWorld(LAB);
+    const first = service('x/1', { ...tcp(80), ...word('web') });
+    const second = service('y/2', { ...tcp(81), ...word('web') });
+    world.apply(first);
+    world.apply(second);
+    // as a release that let them share has left it
+    const local = { isLocal: true, selector: { app: 'web' } };
+    const claim = world.claims.at(address('192.0.2.0'));
+    if (claim === undefined) throw new Error('no claim');
+    const { 'herald.dev/share-terms': _, ...annotations } = claim.annotations;
+    world.claim({
+      metadata: { name: claim.name, uid: claim.uid, annotations },
+      spec: { pool: 'lab', services: claim.services },
+    });
+    for (const each of [first, second]) {
+      world.put({ ...each, ...local, ingress: [address('192.0.2.0')] });
+    }
+    expect(world.settle('x/1')).to.deep.equal(['192.0.2.0']);
+    expect(world.settle('y/2')).to.deep.equal(['192.0.2.1']);
+    expect(world.settle('x/1')).to.deep.equal(['192.0.2.0']);
+  });
+
   it('crosses namespaces only where the pool lists both', () => {
     const world = new AllocatorWorld(LAB);
     world.apply(service('x/1', { ...tcp(80), ...word('web') }));
