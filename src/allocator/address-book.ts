@@ -22,6 +22,9 @@ export interface Holder {
   readonly by: string;
 }
 
+/** by the reason; sets, since thousands of Services may list the same address */
+type Holders = Map<Holder['kind'], Set<string>>;
+
 interface FamilyPool {
   readonly free: FreeNumbers;
   /** free too, but given out after all others */
@@ -36,7 +39,7 @@ interface KnownPool {
 }
 
 export class AddressBook {
-  readonly #taken: Readonly<Record<Family, Map<bigint, readonly Holder[]>>> = {
+  readonly #taken: Readonly<Record<Family, Map<bigint, Holders>>> = {
     ipv4: new Map(),
     ipv6: new Map(),
   };
@@ -75,10 +78,13 @@ export class AddressBook {
   take(address: Address, holder: Holder): void {
     const { family } = address;
     const number = addressNumber(address);
-    const holders = this.#taken[family].get(number) ?? [];
-    if (holders.some((each) => isSame(each, holder))) return;
-    this.#taken[family].set(number, [...holders, holder]);
-    const pool = holders.length === 0 ? this.#familyOf(family, number) : undefined;
+    const known = this.#taken[family].get(number);
+    const holders: Holders = known ?? new Map();
+    const ofKind = holders.get(holder.kind) ?? new Set();
+    holders.set(holder.kind, ofKind.add(holder.by));
+    if (known !== undefined) return;
+    this.#taken[family].set(number, holders);
+    const pool = this.#familyOf(family, number);
     if (pool === undefined) return;
     pool.taken += 1;
     pool.cooling.remove(number);
@@ -90,11 +96,10 @@ export class AddressBook {
     const number = addressNumber(address);
     const holders = this.#taken[family].get(number);
     if (holders === undefined) return false;
-    const rest = holders.filter((each) => !isSame(each, holder));
-    if (rest.length > 0) {
-      if (rest.length < holders.length) this.#taken[family].set(number, rest);
-      return false;
-    }
+    const ofKind = holders.get(holder.kind);
+    ofKind?.delete(holder.by);
+    if (ofKind?.size === 0) holders.delete(holder.kind);
+    if (holders.size > 0) return false;
     this.#taken[family].delete(number);
     const pool = this.#familyOf(family, number);
     if (pool !== undefined) {
@@ -106,8 +111,18 @@ export class AddressBook {
     return true;
   }
 
-  holdersOf(address: Address): readonly Holder[] {
-    return this.#taken[address.family].get(addressNumber(address)) ?? [];
+  /** The first one but for `by`, by the order of `kinds`: thousands may hold the same address, and this takes two steps for each kind. */
+  otherThan(by: string, address: Address, kinds: readonly Holder['kind'][]): Holder | undefined {
+    const holders = this.#taken[address.family].get(addressNumber(address));
+    for (const kind of kinds) {
+      for (const other of holders?.get(kind) ?? []) if (other !== by) return { kind, by: other };
+    }
+    return undefined;
+  }
+
+  /** how many hold it for this reason */
+  countOf(address: Address, kind: Holder['kind']): number {
+    return this.#taken[address.family].get(addressNumber(address))?.get(kind)?.size ?? 0;
   }
 
   /** the pool that may give it out, free or not */
@@ -175,10 +190,6 @@ export class AddressBook {
 
 function isWithin({ first, last }: Span, number: bigint): boolean {
   return first <= number && number <= last;
-}
-
-function isSame(a: Holder, b: Holder): boolean {
-  return a.kind === b.kind && a.by === b.by;
 }
 
 function givesTheSame(a: IpPool, b: IpPool): boolean {

@@ -104,9 +104,7 @@ export function notAllowed(
 function unclaimed({ key, service, world }: Case, address: Address, occasion: Occasion): Answer {
   const text = formatAddress(address);
   const pool = world.book.poolOf(address)?.name ?? '';
-  const holder = world.book
-    .holdersOf(address)
-    .find((each) => each.by !== key && isInTheWay(each, occasion));
+  const holder = world.book.otherThan(key, address, IN_THE_WAY[occasion]);
   if (holder === undefined) {
     const isAdopted = occasion === 'adopt';
     return { kind: 'create', address, pool, isAdopted, isAutoExternal: false };
@@ -124,12 +122,15 @@ function unclaimed({ key, service, world }: Case, address: Address, occasion: Oc
   return refused('AddressTaken', message, address);
 }
 
-/** Services that wrote the same address by hand, or came with it from another balancer, are told apart by the claim: who has it first. */
-function isInTheWay({ kind }: Holder, occasion: Occasion): boolean {
-  if (kind === 'external-ip') return occasion !== 'external';
-  if (kind === 'ingress') return occasion !== 'adopt';
-  return true;
-}
+/**
+ * Services that wrote the same address by hand, or came with it from another balancer, are told apart by the claim: who has it first. What a Service
+ * has in its status is not kept from it by a list, which anybody may write: its condition says who lists the address (decision 0069).
+ */
+const IN_THE_WAY: Readonly<Record<Occasion, readonly Holder['kind'][]>> = {
+  request: ['writing', 'node', 'claim', 'ingress', 'external-ip'],
+  adopt: ['writing', 'node', 'claim'],
+  external: ['writing', 'node', 'claim', 'ingress'],
+};
 
 function claimed(each: Case, claim: ClaimRecord, occasion: Occasion): Answer {
   const { key, service, request, world } = each;

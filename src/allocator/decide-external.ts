@@ -17,9 +17,10 @@ import {
   grantedAddress,
   isGrant,
   type Problem,
+  type Reason,
   type World,
 } from './decision.ts';
-import { limited } from './limits.ts';
+import { limited, MOST_LISTED } from './limits.ts';
 import { notForService } from './pool-choice.ts';
 import { externalAddresses, isLocalUntold } from './service-request.ts';
 
@@ -50,16 +51,19 @@ export function decideExternal(
     .filter((claim) => !request.wantsExternal || !mine.includes(claim))
     .map(({ address }) => address);
   const drop = unwanted.filter((address) => includes(listed, address));
-  const wanted = listed.filter((address) => !includes(unwanted, address));
+  const isBeyond = each.world.isListBeyond(service);
+  const wanted = listed.filter(
+    (address) => !includes(unwanted, address) && (!isBeyond || hasClaim(each, address)),
+  );
   const grants: Grant[] = [];
-  const problems: Problem[] = [];
+  const problems: Problem[] = isBeyond ? [tooManyListed(service)] : [];
   for (const answer of limited(
     each,
     wanted.map((address) => listedAddress(each, address)),
   )) {
     if (isGrant(answer)) grants.push(answer);
     // an address outside every pool is no business of ours
-    else if (answer.reason !== 'AddressNotInPool') problems.push({ ...answer, isOptional: true });
+    else if (answer.reason !== 'AddressNotInPool') problems.push(optionalOf(answer));
   }
   const warnings = problems.map(({ message }) => message);
   const isServed = grants.length > 0 || (isLoadBalancer && mine.length === 0);
@@ -70,6 +74,27 @@ export function decideExternal(
   }
   const add = [grantedAddress(answer)];
   return { grants: [...grants, answer], add, drop, problems, warnings };
+}
+
+/** Where the pool does not allow it, it waits for the pool: whoever has the address may let go of it, and nothing has to be looked at. */
+function optionalOf(problem: Problem): Problem {
+  const { address: _, ...rest } = problem;
+  const isForPool = NOT_ALLOWED.has(problem.reason);
+  return { ...(isForPool ? rest : problem), isOptional: true };
+}
+
+const NOT_ALLOWED: ReadonlySet<Reason> = new Set(['ExternalIPNotAllowed', 'PoolNotAllowed']);
+
+/** what stands is kept, whatever else its namespace lists */
+function hasClaim({ service, world }: Case, address: Address): boolean {
+  const claim = world.claims.at(address);
+  return claim !== undefined && isStanding(claim, service);
+}
+
+function tooManyListed({ namespace }: Service): Problem {
+  const why = `the Services of namespace ${namespace} list more than ${MOST_LISTED} external IPs of pools, of which Herald reads no more`;
+  const message = `what is new in spec.externalIPs is neither reserved nor announced: ${why}; list fewer there`;
+  return { ...refused('NamespaceLimit', message), isOptional: true };
 }
 
 function listedAddress(each: Case, address: Address): Answer {
@@ -133,8 +158,9 @@ function autoAddress(each: Case, mine: readonly ClaimRecord[]): Grant | Problem 
 export function reservedAddresses(
   service: Service,
   { book, namespaceLabels }: Pick<World, 'book' | 'namespaceLabels'>,
+  listed = externalAddresses(service),
 ): readonly Address[] {
-  return externalAddresses(service).filter((address) => {
+  return listed.filter((address) => {
     const pool = book.poolOf(address);
     if (pool === undefined || pool.namespaces?.maxAddresses !== undefined) return false;
     return notForService(pool, service, namespaceLabels(service.namespace)) === undefined;

@@ -24,6 +24,8 @@ export interface World {
   readonly addressesOf: (namespace: string) => Iterable<Address>;
   /** Services that list this address in spec.externalIPs, whether it is reserved for them or not */
   readonly listersOf: (address: Address) => Iterable<string>;
+  /** the Services of its namespace list more external IPs than are read, and this is one of those that came after */
+  readonly isListBeyond: (service: Service) => boolean;
   /** another Service writes a claim under this sharing word at this moment */
   readonly isShareBusy: (word: string, key: string) => boolean;
 }

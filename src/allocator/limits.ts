@@ -10,6 +10,12 @@ import { MOST_ADDRESSES } from './service-request.ts';
 const MOST_HELD = 2 * MOST_ADDRESSES;
 
 /**
+ * Entries of spec.externalIPs, of addresses in pools, that all Services of a namespace have reserved and announced: 64 addresses with the 64 Services
+ * that one claim has room for. Some megabytes of memory, and milliseconds where pools change.
+ */
+export const MOST_LISTED = 4096;
+
+/**
  * The answers, of which those that go beyond a bound have become problems. What stands is kept, and so is what the Service has in its status
  * already. `external`: what it gets by its external IPs in the same pass.
  */

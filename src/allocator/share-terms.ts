@@ -16,6 +16,12 @@ export function termsOf({ ports, isLocal, selector }: Service): string {
   return unforgeableHash([isLocal, ...list, ...(isLocal ? pods.toSorted() : [])].join());
 }
 
+/** of one Service, before and after a change */
+export function hasSameTerms(now: Service | undefined, before: Service | undefined): boolean {
+  if (now === undefined || now.uid !== before?.uid) return false;
+  return termsOf(now) === termsOf(before);
+}
+
 /** True when the Service is not as it was when it was let in; unknown counts as unchanged. */
 export function hasChanged(claim: ClaimRecord, service: Service): boolean {
   const agreed = agreedTerms(claim).get(serviceKey(service));

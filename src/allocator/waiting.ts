@@ -4,6 +4,7 @@
  */
 
 import { type Address, addressKey, type Family } from 'bgp-ts';
+import { type Service, serviceKey } from '../model/service.ts';
 
 export interface Wish {
   /** `namespace/name` */
@@ -73,6 +74,10 @@ export class Waiting {
     return keys;
   }
 
+  isWanted(address: Address): boolean {
+    return this.#byAddress.has(addressKey(address));
+  }
+
   forAddress(address: Address): Iterable<string> {
     return this.#byAddress.get(addressKey(address)) ?? [];
   }
@@ -120,6 +125,13 @@ export function isBefore(
   b: Pick<Wish, 'key' | 'createdMs'>,
 ): boolean {
   return a.createdMs < b.createdMs || (a.createdMs === b.createdMs && a.key < b.key);
+}
+
+export function oldestFirst(services: readonly Service[]): readonly string[] {
+  return services
+    .map((service) => ({ key: serviceKey(service), createdMs: service.createdMs }))
+    .toSorted((a, b) => (isBefore(a, b) ? -1 : 1))
+    .map(({ key }) => key);
 }
 
 function wants(wish: Wish, pool: string, family: Family): boolean {

@@ -116,6 +116,7 @@ export class ServiceLoop {
 
   async #workOnClaims(key: string): Promise<QueueOutcome> {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+      if (this.#world.untilKnown !== undefined) await this.#known();
       const pass = this.#decide(key);
       const granted = await this.#orLeave(pass, this.#carryOut(pass));
       if (granted === 'again') {
@@ -130,6 +131,11 @@ export class ServiceLoop {
       return outcome;
     }
     return { kind: 'retry' };
+  }
+
+  /** Nobody is given what is about to be reserved. */
+  async #known(): Promise<void> {
+    while (this.#world.untilKnown !== undefined) await this.#world.untilKnown;
   }
 
   /** What a Service gives up leaves, whatever it cannot have: a write that is refused for good must not keep a route. */

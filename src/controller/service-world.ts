@@ -3,7 +3,7 @@
  * have to be looked at again; it decides nothing and writes nothing.
  */
 
-import { type Address, addressKey, FAMILIES, parseAddress } from 'bgp-ts';
+import { type Address, FAMILIES } from 'bgp-ts';
 import { AddressBook, type Holder } from '../allocator/address-book.ts';
 import { ClaimIndex, namespacesOf } from '../allocator/claim-index.ts';
 import type { ClaimRecord } from '../allocator/claim-record.ts';
@@ -12,15 +12,15 @@ import type { CoolDownOptions } from '../allocator/cool-down.ts';
 import { reservedAddresses } from '../allocator/decide-external.ts';
 import { ALLOCATED_CONDITION, type World } from '../allocator/decision.ts';
 import { type PoolChoice, poolChoice } from '../allocator/pool-choice.ts';
-import { termsOf } from '../allocator/share-terms.ts';
-import { Waiting, type Wish } from '../allocator/waiting.ts';
-import type { ClusterNode } from '../model/cluster-node.ts';
+import { hasSameTerms } from '../allocator/share-terms.ts';
+import { oldestFirst, Waiting, type Wish } from '../allocator/waiting.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpPool } from '../model/ip-pool.ts';
 import type { Labels } from '../model/labels.ts';
 import { ANNOTATION } from '../model/names.ts';
 import { type Service, serviceKey } from '../model/service.ts';
 import { versionNumber } from '../sources/kube/object-key.ts';
+import { Slices } from '../turns/slices.ts';
 import type { CachedDocument } from './cached-document.ts';
 import type { ControllerCaches } from './caches.ts';
 import { claimRecord } from './claim-records.ts';
@@ -28,6 +28,7 @@ import { EndpointCounts } from './endpoint-counts.ts';
 import { GoneServices } from './gone-services.ts';
 import { ListedAddresses } from './listed-addresses.ts';
 import { isSamePool, PoolRegister } from './pool-register.ts';
+import { ownOf, type Reserved, reservedKey, toldOf } from './reserved.ts';
 
 /** A tenant that lists addresses of others and takes them out again, over and over, would have each of these Services written as often. */
 const UNLISTED_MS = 10_000;
@@ -52,6 +53,7 @@ export class ServiceWorld {
   readonly #register = new PoolRegister();
   readonly #endpoints = new EndpointCounts();
   readonly #listed: ListedAddresses;
+  readonly #slices = new Slices('deciding');
   /** Services as our own writes left them, until the watch has seen as much */
   readonly #written = new Map<string, Service>();
   /** addresses that a Service is about to get, and the sharing word that it writes under */
@@ -74,10 +76,11 @@ export class ServiceWorld {
     this.#isDefaultClass = options.isDefaultClass;
     this.#listener = options.listener;
     this.#listed = new ListedAddresses({
-      reservedFor: (service) =>
-        reservedAddresses(service, { book: this.book, namespaceLabels: this.#namespaceLabels }),
+      isInPool: (address) => this.book.poolOf(address) !== undefined,
+      reservedFor: (service, listed) => reservedAddresses(service, this.world, listed),
       take: (address, by) => this.book.take(address, { kind: 'external-ip', by }),
       release: (address, by) => this.#release(address, { kind: 'external-ip', by }),
+      due: (key) => this.#listener.due(key),
       touched: (address, isListed) => {
         for (const entry of this.claims.at(address)?.services ?? []) {
           this.#listener.due(serviceKey(entry), isListed ? 0 : UNLISTED_MS);
@@ -91,22 +94,45 @@ export class ServiceWorld {
    * there or not, and after them the oldest first.
    */
   start(): void {
-    const { services, endpointSlices, claims, pools, nodes } = this.#caches;
+    const { endpointSlices, claims, pools, nodes } = this.#caches;
     for (const slice of endpointSlices.items.values()) this.#endpoints.change(slice, undefined);
     for (const document of claims.items.values()) this.#putClaim(document);
     for (const node of nodes.items.values()) this.#reserve(ownOf(node), []);
     this.#setPools(pools.items.values());
-    for (const service of services.items.values()) {
-      this.#reserve(toldOf(service), []);
-      this.#listed.change(serviceKey(service), service);
-    }
     this.#subscribe();
-    this.#allDue();
+    this.#slices.add(this.#begin());
+  }
+
+  /** Until then nobody is to be given an address: what Services list is not known yet, or not in pools that have changed. */
+  get untilKnown(): Promise<void> | undefined {
+    return this.#slices.untilDone;
   }
 
   stop(): void {
+    this.#slices.stop();
     for (const end of this.#ends) end();
     this.#ends.length = 0;
+  }
+
+  /** One that changes meanwhile is taken in twice, which is harmless. */
+  *#begin(): Generator<number, void> {
+    const { services } = this.#caches;
+    const some = [...services.items.values()].filter(
+      ({ externalIps, ingress }) => externalIps.length + ingress.length > 0,
+    );
+    for (const key of oldestFirst(some)) {
+      const service = services.get(key);
+      if (service === undefined) continue;
+      this.#reserve(toldOf(service), []);
+      this.#listed.change(key, service);
+      yield 1 + service.externalIps.length;
+    }
+    this.#allDue();
+  }
+
+  *#poolsAgain(): Generator<number, void> {
+    yield* this.#listed.again();
+    this.#allDue();
   }
 
   readonly service = (key: string): Service | undefined => {
@@ -139,6 +165,7 @@ export class ServiceWorld {
       namespaceLabels: this.#namespaceLabels,
       addressesOf: (namespace) => this.#addressesOf(namespace),
       listersOf: (address) => this.#listed.listersOf(address),
+      isListBeyond: (service) => this.#listed.isBeyond(service),
       isShareBusy: (word, key) =>
         [...this.#holds].some(([by, hold]) => by !== key && hold.word === word),
     };
@@ -223,13 +250,12 @@ export class ServiceWorld {
       caches.subscribe('pools', (_, now, before) => {
         if (isSamePool(now, before)) return;
         this.#setPools(caches.pools.items.values());
-        this.#listed.again();
-        this.#allDue();
+        this.#slices.add(this.#poolsAgain());
       }),
       caches.subscribe('namespaces', (name, now, before) => {
         const isSame = JSON.stringify(now?.labels) === JSON.stringify(before?.labels);
         if (isSame) return;
-        this.#listed.again(name);
+        this.#slices.add(this.#listed.again(name));
         for (const key of this.waiting.keys) this.#listener.due(key);
       }),
     );
@@ -246,10 +272,7 @@ export class ServiceWorld {
     const ours = [...this.#caches.services.items.values()].filter((service) =>
       this.#concerns(service),
     );
-    const known = ours.toSorted(
-      (a, b) => a.createdMs - b.createdMs || (serviceKey(a) < serviceKey(b) ? -1 : 1),
-    );
-    for (const service of known) this.#listener.due(serviceKey(service));
+    for (const key of oldestFirst(ours)) this.#listener.due(key);
     for (const { name } of this.claims.released) this.#listener.releaseTouched(name);
   }
 
@@ -272,13 +295,19 @@ export class ServiceWorld {
     this.#listed.change(key, now);
     const isOfInterest = [now, before].some((each) => each !== undefined && this.#concerns(each));
     if (isOfInterest || this.claims.ofService(key).length > 0) this.#listener.due(key);
-    const claims = this.claims.ofService(key);
-    for (const { address } of claims) this.#touched(address);
-    const shared = claims.filter(({ services }) => services.length > 1);
-    if (shared.length === 0 || now === undefined || before === undefined) return;
-    if (termsOf(now) === termsOf(before)) return;
-    // who shares with it perhaps cannot any more
-    for (const { services } of shared) {
+    this.#termsChanged(key, now, before);
+  }
+
+  /** Who may share an address with it, or have it, is looked at where that may be another answer now. */
+  #termsChanged(key: string, now: Service | undefined, before: Service | undefined): void {
+    const claims = this.claims
+      .ofService(key)
+      .filter(({ address, services }) => services.length > 1 || this.waiting.isWanted(address));
+    if (claims.length === 0 || hasSameTerms(now, before)) return;
+    for (const { address, services } of claims) {
+      this.#touched(address);
+      // who shares with it perhaps cannot any more
+      if (now === undefined || before === undefined) continue;
       for (const entry of services) this.#listener.due(serviceKey(entry));
     }
   }
@@ -331,7 +360,8 @@ export class ServiceWorld {
 
   #release(address: Address, holder: Holder): void {
     const isFree = this.book.release(address, holder);
-    this.#touched(address);
+    // of thousands that list it the last two matter: one of them may be who waits for it
+    if (this.book.countOf(address, holder.kind) <= 1) this.#touched(address);
     if (!isFree) return;
     const pool = this.book.poolOf(address)?.name;
     if (pool !== undefined) this.#poolFreed(pool);
@@ -368,29 +398,6 @@ export class ServiceWorld {
     }
     this.#dirtyPools.clear();
   }
-}
-
-interface Reserved {
-  readonly address: Address;
-  readonly holder: Holder;
-}
-
-function reservedKey({ address, holder }: Reserved): string {
-  return `${holder.kind} ${addressKey(address)}`;
-}
-
-/** a route to it would take the node's own traffic, API and kubelet included */
-function ownOf(node: ClusterNode | undefined): readonly Reserved[] {
-  return (node?.addresses ?? []).flatMap((text) => {
-    const address = parseAddress(text);
-    const holder = { kind: 'node', by: node?.name ?? '' } as const;
-    return address === undefined ? [] : [{ address, holder }];
-  });
-}
-
-function toldOf(service: Service): readonly Reserved[] {
-  const holder = { kind: 'ingress', by: serviceKey(service) } as const;
-  return service.ingress.map((address) => ({ address, holder }));
 }
 
 function isNewer(a: Service, b: Service): boolean {

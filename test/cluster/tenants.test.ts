@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { ANNOTATION, CONTROLLER_LEASE } from '../../src/model/names.ts';
 import type { KubeObject } from '../../src/sources/kube/api.ts';
-import { inNamespace, LEASES, SERVICES } from '../../src/sources/kube/resources.ts';
+import { EVENTS, inNamespace, LEASES, SERVICES } from '../../src/sources/kube/resources.ts';
 import { untilValue } from '../support/poll.ts';
 import { ingressNames } from '../support/service-loops-run.ts';
 import { Bench } from './support/allocation.ts';
@@ -21,6 +21,8 @@ const QUICK = [
   '--leader-elect-retry-period=1',
 ];
 const TOUCHES = 8;
+/** with 64 addresses each */
+const LISTERS = 4000;
 const COMPONENT = join(import.meta.dirname, '../../deploy/components/deny-external-ips');
 
 describe('a tenant and the others', function () {
@@ -295,6 +297,52 @@ describe('a tenant and the others', function () {
     await victim.says('named', 'ListedByOther');
     await mallory.deleteService('squat');
     await victim.says('web', 'Allocated');
+  });
+
+  it('thousands of Services that list the same 64 addresses: another tenant is served all along, and the Lease stays where it is', async () => {
+    const mallory = new Bench(cluster, await cluster.namespace('mallory'));
+    const victim = new Bench(cluster, await cluster.namespace('victim'));
+    await victim.pool('lab', ['198.18.0.0/16']);
+    await controller('one');
+    await victim.service('before');
+    await victim.has('before', '198.18.0.0');
+    await controller('two');
+    const before = await lease();
+    const externalIPs = Array.from({ length: 64 }, (_, index) => `198.18.255.${index + 1}`);
+    const services = inNamespace(SERVICES, mallory.namespace);
+    const api = await tenant(mallory.namespace);
+    const make = (index: number) =>
+      api.create(services, {
+        ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: `s${index}` } },
+        spec: { clusterIP: 'None', ports: [{ port: 80 }], externalIPs },
+      });
+    const isServed = async (name: string, number: number) => {
+      await victim.service(name);
+      await victim.has(name, `198.18.0.${number}`);
+      expect(await lease()).to.equal(before);
+    };
+    for (let from = 0; from < LISTERS; from += 8) {
+      await Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map((each) => make(from + each)));
+      if (from % 1000 === 0) await isServed(`w${from / 1000}`, 1 + from / 1000);
+    }
+    await isServed('beside', 5);
+    // an operator's edit has all of them looked at
+    await victim.pool('lab', ['198.18.0.0/16'], { priority: 1 });
+    await isServed('after', 6);
+    const lists = (index: number, list: readonly string[]) =>
+      api.patch(services, `s${index}`, { kind: 'merge', body: { spec: { externalIPs: list } } });
+    for (let index = 0; index < 16; index += 1) await lists(index, []);
+    await isServed('last', 7);
+    const told = await untilValue(
+      'one that came late is told',
+      async () => {
+        const { items } = await cluster.api.list(inNamespace(EVENTS, mallory.namespace));
+        return items.map((each) => String(each['note'])).join('\n');
+      },
+      (text) => text.includes('list more than 4096'),
+      { timeoutMs: 60_000 },
+    );
+    expect(told).to.contain('what is new in spec.externalIPs is neither reserved nor announced');
   });
 
   it('the component deny-external-ips keeps addresses of pools out of spec.externalIPs', async () => {

@@ -102,6 +102,8 @@ export class AllocatorWorld {
   readonly namespaces = new Map<string, Labels>();
   readonly reach = new Map<string, Reach>();
   readonly refused = new Map<string, string>();
+  /** Services whose namespace lists too much */
+  readonly beyond = new Set<string>();
   isDefaultClass = false;
   shareBusy: string | undefined;
   #pools: readonly IpPool[] = [];
@@ -130,6 +132,7 @@ export class AllocatorWorld {
         [...this.services.values()]
           .filter((each) => externalAddresses(each).some((other) => addressEquals(other, listed)))
           .map(serviceKey),
+      isListBeyond: (each) => this.beyond.has(serviceKey(each)),
       isShareBusy: (word) => word === this.shareBusy,
     };
   }

@@ -3,7 +3,13 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { ANNOTATION } from '../../../src/model/names.ts';
 import type { Service } from '../../../src/model/service.ts';
-import { AllocatorWorld, address, pool, service } from '../../support/allocator-world.ts';
+import {
+  AllocatorWorld,
+  address,
+  plainService,
+  pool,
+  service,
+} from '../../support/allocator-world.ts';
 
 const LAB = pool('lab', ['192.0.2.0/29']);
 const SIX = pool('six', ['2001:db8::/64']);
@@ -73,6 +79,33 @@ describe('take-over: an address that Services share', () => {
     const { ingress, verdict } = world.decide('a/web');
     expect(ingress).to.equal(undefined);
     expect(verdict).to.deep.include({ status: 'False', reason: 'AddressTaken' });
+  });
+});
+
+describe('take-over: an address that others list in spec.externalIPs', () => {
+  it('is adopted all the same, and the Service is told who lists it', () => {
+    const world = new AllocatorWorld(LAB);
+    world.apply(plainService('mallory/draw', { externalIps: ['192.0.2.7'] }));
+    put(world, 'victim/web', has('192.0.2.7'));
+    put(world, 'victim/named', has('192.0.2.6'), asks('192.0.2.6'));
+    world.apply(plainService('mallory/more', { externalIps: ['192.0.2.6'] }));
+    expect(world.decide('victim/web').kind).to.equal('adopt');
+    for (const [key, text] of [
+      ['victim/web', '192.0.2.7'],
+      ['victim/named', '192.0.2.6'],
+    ] as const) {
+      expect(world.settle(key)).to.deep.equal([text]);
+      expect(world.claimsOf(key)).to.deep.equal([text]);
+      const { verdict } = world.decide(key);
+      expect(verdict).to.deep.include({ status: 'True', reason: 'ListedByOther' });
+    }
+  });
+
+  it('is not given to who has it in no status', () => {
+    const world = new AllocatorWorld(LAB);
+    world.apply(plainService('mallory/draw', { externalIps: ['192.0.2.7'] }));
+    expect(world.apply(service('victim/web', asks('192.0.2.7')))).to.deep.equal([]);
+    expect(world.decide('victim/web').verdict).to.include({ reason: 'AddressTaken' });
   });
 });
 

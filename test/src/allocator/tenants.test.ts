@@ -126,3 +126,56 @@ describe('external IPs of a namespace that a pool is not for', () => {
     expect(world.claims.at(address('192.0.2.0'))?.services).to.have.length(1);
   });
 });
+
+describe('external IPs of a namespace that lists too many', () => {
+  const open = pool('open', ['192.0.2.0/28'], { allowExternalIps: true });
+
+  it('are not announced where they came after the others, and the Service is told once', () => {
+    const world = new AllocatorWorld(open);
+    world.beyond.add('mallory/late');
+    const externalIps = ['192.0.2.1', '192.0.2.2', '192.0.2.3'];
+    world.apply(plainService('mallory/late', { externalIps }));
+    expect(world.claimsOf('mallory/late')).to.deep.equal([]);
+    const { warnings } = world.decide('mallory/late');
+    expect(warnings).to.have.length(1);
+    expect(warnings.join()).to.match(
+      /^what is new in spec.externalIPs is neither reserved nor announced: the Services of namespace mallory list more than 4096/,
+    );
+  });
+
+  it('stay announced where they stand, and a load balancer has its address', () => {
+    const world = new AllocatorWorld(open);
+    const stands = plainService('a/stands', { externalIps: ['192.0.2.1'] });
+    world.apply(stands);
+    world.apply(service('a/web', { externalIps: ['192.0.2.2'] }));
+    for (const key of ['a/stands', 'a/web', 'a/new']) world.beyond.add(key);
+    world.apply({ ...stands, externalIps: ['192.0.2.1', '192.0.2.3'] });
+    expect(world.claimsOf('a/stands')).to.deep.equal(['192.0.2.1']);
+    expect(world.settle('a/web')).to.deep.equal(['192.0.2.2']);
+    expect(world.apply(service('a/new', { externalIps: ['192.0.2.4'] }))).to.deep.equal([
+      '192.0.2.0',
+    ]);
+  });
+});
+
+describe('external IPs that a pool does not allow', () => {
+  it('wait for the pool, and for nobody who has such an address', () => {
+    const world = new AllocatorWorld(pool('closed', ['192.0.2.0/28']));
+    world.apply(service('victim/web'));
+    world.put(plainService('mallory/list', { externalIps: ['192.0.2.0', '192.0.2.1'] }));
+    const { problems } = world.decide('mallory/list');
+    expect(problems.map(({ reason }) => reason)).to.deep.equal([
+      'ExternalIPNotAllowed',
+      'ExternalIPNotAllowed',
+    ]);
+    expect(problems.flatMap((problem) => problem.address ?? [])).to.deep.equal([]);
+  });
+
+  it('wait for who has the address where the pool allows them', () => {
+    const world = new AllocatorWorld(pool('open', ['192.0.2.0/28'], { allowExternalIps: true }));
+    world.apply(service('victim/web'));
+    world.put(plainService('other/list', { externalIps: ['192.0.2.0'] }));
+    const { problems } = world.decide('other/list');
+    expect(problems.flatMap((problem) => problem.address ?? [])).to.have.length(1);
+  });
+});

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { ANNOTATION } from '../../../src/model/names.ts';
 import { ApiError, ApiUnreachable } from '../../../src/sources/kube/api.ts';
 import {
   IP_CLAIMS,
@@ -93,6 +94,45 @@ describe('ServiceLoops', () => {
     expect(bed.address('web')).to.equal('192.0.2.1');
     expect(bed.claim('192.0.2.1')?.metadata.uid).to.not.equal(uid);
     bed.exact();
+  });
+
+  it('gives an address to who asks for it and lists it when the last other one takes it out of its list', async () => {
+    bed.pool('lab', ['192.0.2.0/29']);
+    const listed = { type: 'ClusterIP', loadBalancerClass: undefined, externalIPs: ['192.0.2.5'] };
+    for (const name of ['l1', 'l2', 'l3']) bed.service(name, { spec: listed });
+    const annotations = { [ANNOTATION.addresses]: '192.0.2.5' };
+    bed.service('both', { annotations, spec: { externalIPs: ['192.0.2.5'] } });
+    bed.run();
+    await bed.settle();
+    for (const name of ['l1', 'l2']) bed.service(name, { spec: { ...listed, externalIPs: [] } });
+    await bed.settle();
+    expect(bed.address('both')).to.equal(undefined);
+    bed.service('l3', { spec: { ...listed, externalIPs: [] } });
+    await bed.settle();
+    expect(bed.address('both')).to.equal('192.0.2.5');
+  });
+
+  it('decides on nobody before it knows what all Services list', async () => {
+    bed.pool('lab', ['198.18.0.0/20']);
+    const lists = (from: number) =>
+      Array.from(
+        { length: 64 },
+        (_, each) => `198.18.${Math.floor(from / 4)}.${(from % 4) * 64 + each}`,
+      );
+    for (let index = 0; index < 62; index += 1) {
+      const spec = { type: 'ClusterIP', loadBalancerClass: undefined };
+      bed.service(`l${index}`, { spec: { ...spec, externalIPs: lists(index) } });
+    }
+    bed.service('web');
+    bed.run();
+    await bed.settle();
+    expect(bed.address('web')).to.equal('198.18.15.128');
+    // the pool grows at its lower end, by what is listed there
+    bed.pool('lab', ['198.18.0.0/20', '198.17.255.0/24']);
+    bed.service('l0', { spec: { type: 'ClusterIP', externalIPs: ['198.17.255.0'] } });
+    bed.service('next');
+    await bed.settle();
+    expect(bed.address('next')).to.equal('198.17.255.1');
   });
 
   it('takes an external IP back when its Service becomes Local without being a load balancer', async () => {
