@@ -30,13 +30,16 @@ function portGate(
   { name: claim, services }: IpClaim,
   { ports, trusted }: ServiceFacts,
 ): TimedGate | undefined {
+  // the sentence stands in the conditions of all of them, and namespaces do not read each other's names
+  const isOfOne = new Set(services.map(({ namespace }) => namespace)).size === 1;
   let first: TimedGate | undefined;
   for (const { namespace, name, healthCheckNodePort: port } of services) {
     if (port === undefined) return undefined;
     const answer = ports.get(port);
     const isTrusted = answer !== 'empty' && trusted.get(claim)?.has(port) === true;
     if (answer === 'serving' || isTrusted) return undefined;
-    const service = `Service ${namespace}/${name} (externalTrafficPolicy: Local)`;
+    const who = isOfOne ? `Service ${namespace}/${name}` : 'a Service of this address';
+    const service = `${who} (externalTrafficPolicy: Local)`;
     if (answer === 'empty') {
       first ??= closed(`${service} has no ready endpoint on this node`);
       continue;

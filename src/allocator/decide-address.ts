@@ -86,6 +86,13 @@ export function notAllowed(
     const how = 'add it to a pool, or ask for another address';
     return refused('AddressNotInPool', `${text} is in no pool that gives it out; ${how}`, address);
   }
+  const labels = world.namespaceLabels(service.namespace);
+  const called = request.pools.includes(pool.name) ? undefined : 'its pool';
+  const why = notForService(pool, service, labels, called);
+  if (why !== undefined) {
+    const how = 'ask for another address, or change the pool';
+    return refused('PoolNotAllowed', `${text} cannot be used: ${why}; ${how}`, address);
+  }
   if (request.pools.length > 0 && occasion !== 'external' && !request.pools.includes(pool.name)) {
     const wanted = `the annotation ${ANNOTATION.pool} names ${request.pools.join(', ')}`;
     const why = `${text} is in pool ${pool.name}, but ${wanted}; change one of the two`;
@@ -95,10 +102,7 @@ export function notAllowed(
     const why = `${text} of spec.externalIPs is not announced: pool ${pool.name} does not say allowExternalIPs`;
     return refused('ExternalIPNotAllowed', why, address);
   }
-  const why = notForService(pool, service, world.namespaceLabels(service.namespace));
-  if (why === undefined) return undefined;
-  const how = 'ask for another address, or change the pool';
-  return refused('PoolNotAllowed', `${text} cannot be used: ${why}; ${how}`, address);
+  return undefined;
 }
 
 function unclaimed({ key, service, world }: Case, address: Address, occasion: Occasion): Answer {

@@ -129,14 +129,16 @@ function named({ request, world }: Case, misfits: Misfit[]): readonly IpPool[] {
 }
 
 function misfitOf(
-  { service, world }: Case,
+  { service, request, world }: Case,
   { pool, family, purpose }: { pool: IpPool; family: Family; purpose: Purpose },
 ): Misfit | undefined {
+  const labels = world.namespaceLabels(service.namespace);
+  const called = request.pools.includes(pool.name) ? undefined : 'a pool that assigns by itself';
+  const why = notForService(pool, service, labels, called);
+  if (why !== undefined) return { kind: 'not-allowed', why };
   if (purpose === 'external' && !pool.allowExternalIps) {
     return { kind: 'not-allowed', why: `pool ${pool.name} does not say allowExternalIPs` };
   }
-  const why = notForService(pool, service, world.namespaceLabels(service.namespace));
-  if (why !== undefined) return { kind: 'not-allowed', why };
   if (world.book.hasFamily(pool.name, family)) return undefined;
   return { kind: 'no-family', why: `pool ${pool.name} has no ${NAME[family]} addresses` };
 }
@@ -153,8 +155,10 @@ function exhausted(fitting: readonly IpPool[], family: Family): Problem {
 }
 
 function noPool({ request, world }: Case, family: Family, misfits: readonly Misfit[]): Problem {
-  const whole = misfits.slice(0, 5).map(({ why }) => why);
-  const whys = [...whole, ...(misfits.length > 5 ? [`${misfits.length - 5} more`] : [])].join('; ');
+  // pools that are closed to its namespace all read the same
+  const each = [...new Set(misfits.map(({ why }) => why))];
+  const more = each.length > 5 ? [`${each.length - 5} more`] : [];
+  const whys = [...each.slice(0, 5), ...more].join('; ');
   if (request.pools.length > 0) {
     const isMissing = misfits.some(({ kind }) => kind === 'missing');
     if (isMissing) return { kind: 'waiting', reason: 'PoolNotFound', message: whys };

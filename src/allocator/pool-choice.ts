@@ -23,14 +23,18 @@ export function poolChoice(
   return { inOrder, byName: new Map(inOrder.map((pool) => [pool.name, pool])), refused };
 }
 
-/** Why a Service may not use a pool; undefined: it may. */
+/**
+ * Why a Service may not use a pool; undefined: it may. `called`: what a pool is called that is closed to its namespace. Names of pools are often those of
+ * the tenants they are for, so only a Service that names the pool by itself reads its name.
+ */
 export function notForService(
   pool: IpPool,
   service: Service,
   namespaceLabels: Labels | undefined,
+  called = `pool ${pool.name}`,
 ): string | undefined {
   if (!takesNamespace(pool, service.namespace, namespaceLabels)) {
-    return `pool ${pool.name} is not for namespace ${service.namespace}`;
+    return `${called} is not for namespace ${service.namespace}`;
   }
   if (!selects(pool.serviceSelector, service.labels)) {
     return `the serviceSelector of pool ${pool.name} does not select this Service`;

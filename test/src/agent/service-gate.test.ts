@@ -65,4 +65,25 @@ describe('the gate of an address that Services share', () => {
     expect(stateOf(shared(1, 2), [[2, 'empty']], [1])).to.equal('open');
     expect(stateOf(shared(1), [[1, 'empty']], [1])).to.equal('closed');
   });
+
+  it('names its Services where they are of one namespace, and none where the owner of another reads it', () => {
+    const sentence = (services: readonly { namespace: string; name: string }[], said: string) => {
+      const local = services.map((each, index) => ({ ...each, healthCheckNodePort: index + 1 }));
+      const of = sourced(claim({ at: AT, services: local }));
+      const ports = new Map(said === '' ? [] : local.map((_, at) => [at + 1, 'empty'] as const));
+      const serviceFacts = { ports, trusted: new Map(), waiting: new Map(), isProxyUnwell: false };
+      const gate = serviceGate({ ...of, source: 'api' }, view({ serviceFacts }))?.gate;
+      return gate?.sentence;
+    };
+    const own = [
+      { namespace: 'a', name: 'x' },
+      { namespace: 'a', name: 'y' },
+    ];
+    expect(sentence(own, 'empty')).to.include('Service a/x (externalTrafficPolicy: Local) has no');
+    const [first] = own;
+    const two = [...(first === undefined ? [] : [first]), { namespace: 'b', name: 'secret' }];
+    for (const said of ['empty', '']) {
+      expect(sentence(two, said)).to.match(/a Service of this address \(externalTrafficPolicy/);
+    }
+  });
 });

@@ -172,9 +172,45 @@ describe('decideService: which address', () => {
     world.put(service('green/b'));
     const { verdict } = world.decide('green/b');
     expect(verdict?.reason).to.equal('NoPoolForService');
-    expect(verdict?.message).to.include('pool named is not for namespace green');
+    expect(verdict?.message).to.match(
+      /: a pool that assigns by itself is not for namespace green; the serviceSelector of pool gold does not/,
+    );
     world.put(service('green/c', asks('10.0.0.1')));
-    expect(world.decide('green/c').verdict?.reason).to.equal('PoolNotAllowed');
+    expect(world.decide('green/c').verdict).to.include({
+      reason: 'PoolNotAllowed',
+      message:
+        '10.0.0.1 cannot be used: its pool is not for namespace green; ask for another address, or change the pool',
+    });
+  });
+
+  it('names a pool that is closed to the namespace only to a Service that names it by itself', () => {
+    const names = { namespaces: { names: ['red'] } };
+    const world = new AllocatorWorld(
+      pool('red-secret', ['10.0.0.0/30'], names),
+      pool('mine', ['10.0.1.0/30'], { autoAssign: false }),
+    );
+    const asksPool = (name: string, text?: string) => ({
+      annotations: {
+        [ANNOTATION.pool]: name,
+        ...(text !== undefined && { [ANNOTATION.addresses]: text }),
+      },
+    });
+    world.put(service('green/none'));
+    world.put(service('green/address', asks('10.0.0.1')));
+    world.put(service('green/other', asksPool('mine', '10.0.0.1')));
+    world.put(plainService('green/list', { externalIps: ['10.0.0.1'] }));
+    const auto = { annotations: { [ANNOTATION.externalIp]: 'auto' } };
+    world.put(plainService('green/auto', auto));
+    for (const name of ['none', 'address', 'other', 'list', 'auto']) {
+      const { verdict, warnings } = world.decide(`green/${name}`);
+      const words = [verdict?.message ?? '', ...warnings].join();
+      expect(words, name).to.include('not for namespace green');
+      expect(words, name).to.not.include('red-secret');
+    }
+    world.put(service('green/named', asksPool('red-secret')));
+    expect(world.decide('green/named').verdict?.message).to.include(
+      'pool red-secret is not for namespace green',
+    );
   });
 
   it('gives both families from any pools; PreferDualStack takes what there is, RequireDualStack waits for both', () => {
