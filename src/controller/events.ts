@@ -9,6 +9,7 @@ import { API_VERSION } from '../model/names.ts';
 import { optional } from '../model/optional.ts';
 import type { Service } from '../model/service.ts';
 import { ApiError, ApiUnreachable, type KubeApi } from '../sources/kube/api.ts';
+import { NamespaceTurns } from '../sources/kube/namespace-turns.ts';
 import { EVENTS, inNamespace } from '../sources/kube/resources.ts';
 import type { DocumentMeta } from './cached-document.ts';
 import { EventBudget, type EventText, seriesKey } from './event-budget.ts';
@@ -50,7 +51,9 @@ export interface EventRecorderOptions {
 const CONTROLLER = 'herald.dev/controller';
 /** cluster-scoped objects have their events there, as those of Nodes */
 const CLUSTER_NAMESPACE = 'default';
-const MAX_WAITING = 500;
+/** of one namespace, which is little beside what all may have: none keeps the events of others from waiting */
+const MAX_WAITING = 100;
+const MAX_WAITING_OVERALL = 5000;
 const MAX_MESSAGE = 1024;
 const ATTEMPTS = 3;
 const RETRY_MS = 2000;
@@ -62,6 +65,8 @@ const MOST_PAUSES = 20;
 const MAX_SERIES = 5000;
 
 interface Waiting {
+  /** its namespace, and a number */
+  readonly key: string;
   readonly event: RecordedEvent;
   readonly text: EventText;
   /** absent: the first of a series */
@@ -73,12 +78,15 @@ interface Waiting {
 export class EventRecorder implements EventSink {
   readonly #options: EventRecorderOptions;
   readonly #budget: EventBudget;
-  readonly #waiting: Waiting[] = [];
+  /** namespaces take turns, however many events one of them has */
+  readonly #turns = new NamespaceTurns();
+  readonly #waiting = new Map<string, Waiting>();
   /** names of the Events that series have been told by */
   readonly #names = new Map<string, string>();
   #isWriting = false;
   #isStopped = false;
   #sequence = 0;
+  #arrived = 0;
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
@@ -98,27 +106,34 @@ export class EventRecorder implements EventSink {
       onDropped?.('rate');
       return;
     }
-    if (this.#waiting.length >= MAX_WAITING) {
+    const isFull = this.#turns.sizeOf(namespace ?? '') >= MAX_WAITING;
+    if (isFull || this.#turns.size >= MAX_WAITING_OVERALL) {
       this.#budget.forget(text);
       onDropped?.('queue');
       return;
     }
     const again = verdict.kind === 'repeat' ? { count: verdict.count } : {};
-    this.#waiting.push({ event, text, ...again, atMs: clock.wallTimeMs(), attempts: 0 });
+    this.#arrived += 1;
+    const key = `${namespace ?? ''}/${this.#arrived}`;
+    this.#waiting.set(key, { key, event, text, ...again, atMs: clock.wallTimeMs(), attempts: 0 });
+    this.#turns.add(key);
     if (!this.#isWriting) void this.#write();
   }
 
   /** nothing is told after this; what waits is given up */
   stop(): void {
     this.#isStopped = true;
-    this.#waiting.length = 0;
+    this.#waiting.clear();
+    this.#turns.clear();
   }
 
   async #write(): Promise<void> {
     this.#isWriting = true;
-    for (;;) {
-      const next = this.#waiting.shift();
-      if (next === undefined) break;
+    while (this.#turns.size > 0) {
+      const key = this.#turns.take();
+      const next = this.#waiting.get(key);
+      this.#waiting.delete(key);
+      if (next === undefined) continue;
       if (!(await this.#tell(next))) await this.#pause(RETRY_MS);
       else await this.#giveWay();
     }
@@ -127,7 +142,7 @@ export class EventRecorder implements EventSink {
 
   async #giveWay(): Promise<void> {
     const { isBusy } = this.#options;
-    for (let pauses = 0; this.#waiting.length > A_FEW; pauses += 1) {
+    for (let pauses = 0; this.#turns.size > A_FEW; pauses += 1) {
       await this.#pause(BETWEEN_MS);
       if (pauses >= MOST_PAUSES || isBusy?.() !== true) return;
     }
@@ -149,7 +164,8 @@ export class EventRecorder implements EventSink {
       waiting.attempts += 1;
       const isFinal = error instanceof ApiError && error.status < 500 && error.status !== 429;
       if (!isFinal && waiting.attempts < ATTEMPTS && !this.#isStopped) {
-        this.#waiting.unshift(waiting);
+        this.#waiting.set(waiting.key, waiting);
+        this.#turns.addFirst(waiting.key);
         return false;
       }
       this.#lose(waiting, error);

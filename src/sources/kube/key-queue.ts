@@ -16,6 +16,7 @@ import type { Clock, Random, Timer } from 'bgp-ts';
 import { labelled } from '../../turns/work-labels.ts';
 import { ApiError, ApiUnreachable } from './api.ts';
 import { BACK_OFF, type BackOff, backOffMs } from './back-off.ts';
+import { NamespaceTurns, namespaceOf } from './namespace-turns.ts';
 
 export type QueueOutcome =
   | { readonly kind: 'done' }
@@ -41,7 +42,7 @@ const TURN_MS = 20;
 
 export class KeyQueue {
   readonly #options: KeyQueueOptions;
-  readonly #waiting = new Turns();
+  readonly #waiting = new NamespaceTurns();
   readonly #running = new Set<string>();
   /** added while they were worked on */
   readonly #again = new Set<string>();
@@ -191,55 +192,4 @@ export class KeyQueue {
     // a busy server tells everybody the same time
     return { kind: 'retry', afterMs: error.retryAfterMs * (1 + this.#options.random.next() / 2) };
   }
-}
-
-/** Keys that wait, each once: namespaces in turn, the first of each. */
-class Turns {
-  /** whose turn it is stands first */
-  readonly #namespaces = new Map<string, Set<string>>();
-  #size = 0;
-
-  get size(): number {
-    return this.#size;
-  }
-
-  sizeOf(namespace: string): number {
-    return this.#namespaces.get(namespace)?.size ?? 0;
-  }
-
-  has(key: string): boolean {
-    return this.#namespaces.get(namespaceOf(key))?.has(key) === true;
-  }
-
-  add(key: string): void {
-    const namespace = namespaceOf(key);
-    const keys = this.#namespaces.get(namespace) ?? new Set();
-    if (keys.has(key)) return;
-    this.#namespaces.set(namespace, keys.add(key));
-    this.#size += 1;
-  }
-
-  /** The next one. There must be one. */
-  take(): string {
-    for (const [namespace, keys] of this.#namespaces) {
-      for (const key of keys) {
-        keys.delete(key);
-        this.#namespaces.delete(namespace);
-        if (keys.size > 0) this.#namespaces.set(namespace, keys);
-        this.#size -= 1;
-        return key;
-      }
-    }
-    throw new Error('nothing waits');
-  }
-
-  clear(): void {
-    this.#namespaces.clear();
-    this.#size = 0;
-  }
-}
-
-/** empty for what stands in none */
-function namespaceOf(key: string): string {
-  return key.slice(0, Math.max(key.indexOf('/'), 0));
 }

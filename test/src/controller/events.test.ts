@@ -97,6 +97,39 @@ function underTest() {
 }
 
 describe('the event recorder', () => {
+  it('writes those of one namespace while another one has more than can be written', async () => {
+    const api = new MemoryKubeApi();
+    const clock = new ManualClock();
+    const dropped: string[] = [];
+    const onDropped = (why: string) => dropped.push(why);
+    const busy = { isBusy: () => true, onDropped };
+    const recorder = new EventRecorder({ api, clock, log: SILENT_LOG, instance: 'here', ...busy });
+    const record = (namespace: string, name: string) => {
+      const object = serviceRef({ namespace, name, uid: `${namespace} ${name}` });
+      recorder.record({ object, type: 'Warning', reason: 'PoolExhausted', message: name });
+    };
+    const passes = async (ms: number) => {
+      for (let at = 0; at < ms; at += 100) {
+        for (let turns = 0; turns < 4; turns += 1) await turn();
+        clock.advance(100);
+      }
+    };
+    const written = (namespace: string) =>
+      api.all(EVENTS).filter(({ metadata }) => metadata.namespace === namespace).length;
+    // three each second, and while addresses are given out one in two seconds is written
+    for (let round = 0; round < 60; round += 1) {
+      for (let each = 0; each < 30; each += 1) record('mallory', `${round}-${each}`);
+      await passes(10_000);
+    }
+    expect(written('mallory')).to.be.greaterThan(100);
+    const before = dropped.length;
+    for (let each = 0; each < 3; each += 1) record('victim', `victim${each}`);
+    expect(dropped.length, 'none of its own is dropped').to.equal(before);
+    await passes(15_000);
+    expect(written('victim')).to.equal(3);
+    recorder.stop();
+  });
+
   it('writes an Event that the API server takes, beside the object that it is about', async () => {
     const { api, recorder, record, settle } = underTest();
     record('pool a is full');
