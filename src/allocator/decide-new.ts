@@ -82,7 +82,7 @@ function lowestOf(
 ): Grant | undefined {
   const address = world.book.lowestFree(pool, family);
   if (address === undefined) return undefined;
-  const who = { key, createdMs: service.createdMs };
+  const who = { key, createdMs: world.waitsSince(service) };
   if (!world.waiting.leavesOver({ pool, family }, world.book.freeIn(pool, family), who)) {
     return undefined;
   }

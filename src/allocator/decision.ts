@@ -26,6 +26,8 @@ export interface World {
   readonly listersOf: (address: Address) => Iterable<string>;
   /** the Services of its namespace list more external IPs than are read, and this is one of those that came after */
   readonly isListBeyond: (service: Service) => boolean;
+  /** by the wall clock: its place among those that wait for a pool */
+  readonly waitsSince: (service: Service) => number;
   /** another Service writes a claim under this sharing word at this moment */
   readonly isShareBusy: (word: string, key: string) => boolean;
 }

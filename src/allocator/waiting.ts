@@ -9,6 +9,7 @@ import { type Service, serviceKey } from '../model/service.ts';
 export interface Wish {
   /** `namespace/name` */
   readonly key: string;
+  /** when it was made, or made one that waits */
   readonly createdMs: number;
   /** from any of these pools */
   readonly pools: readonly { readonly pool: string; readonly family: Family }[];

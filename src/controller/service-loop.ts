@@ -153,7 +153,8 @@ export class ServiceLoop {
     const before = this.#world.letGo(key);
     const service = this.#world.service(key);
     const decision = decideService(key, service, this.#world.world);
-    this.#world.wait(key, service && wishOf(key, service, decision));
+    const createdMs = service && this.#world.world.waitsSince(service);
+    this.#world.wait(key, createdMs === undefined ? undefined : wishOf(key, createdMs, decision));
     const shareKey = service && serviceRequest(service).shareKey;
     const created = decision.grants.filter(isCreate).map(grantedAddress);
     this.#world.hold(key, created, shareKey);
@@ -380,11 +381,7 @@ function isCreate({ kind }: Grant): boolean {
   return kind === 'create';
 }
 
-function wishOf(
-  key: string,
-  { createdMs }: Service,
-  { problems }: ServiceDecision,
-): Wish | undefined {
+function wishOf(key: string, createdMs: number, { problems }: ServiceDecision): Wish | undefined {
   if (problems.length === 0) return undefined;
   const addresses: Address[] = problems.flatMap(({ address }) => address ?? []);
   const shareKey = problems.find((problem) => problem.shareKey !== undefined)?.shareKey;

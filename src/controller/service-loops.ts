@@ -35,6 +35,7 @@ export class ServiceLoops implements ControllerLoop {
     const { caches, settings, clock } = this.#context;
     const world = new ServiceWorld(caches, {
       isDefaultClass: settings.defaultClass,
+      wallTimeMs: () => clock.wallTimeMs(),
       coolDown: { coolDownMs: settings.coolDownMs ?? 0, now: () => clock.now() },
       listener: {
         due: (key, delayMs) => services.due(key, delayMs),

@@ -19,7 +19,7 @@ import type { IpPool } from '../model/ip-pool.ts';
 import type { Labels } from '../model/labels.ts';
 import { ANNOTATION } from '../model/names.ts';
 import { type Service, serviceKey } from '../model/service.ts';
-import { versionNumber } from '../sources/kube/object-key.ts';
+import { isNewer } from '../sources/kube/object-key.ts';
 import { Slices } from '../turns/slices.ts';
 import type { CachedDocument } from './cached-document.ts';
 import type { ControllerCaches } from './caches.ts';
@@ -29,18 +29,11 @@ import { GoneServices } from './gone-services.ts';
 import { ListedAddresses } from './listed-addresses.ts';
 import { isSamePool, PoolRegister } from './pool-register.ts';
 import { ownOf, type Reserved, reservedKey, toldOf } from './reserved.ts';
+import { WaitsSince } from './waits-since.ts';
+import type { WorldListener } from './world-listener.ts';
 
 /** A tenant that lists addresses of others and takes them out again, over and over, would have each of these Services written as often. */
 const UNLISTED_MS = 10_000;
-
-export interface WorldListener {
-  /** this Service has to be looked at, at once or in a while */
-  readonly due: (key: string, delayMs?: number) => void;
-  /** how full pools are may have changed */
-  readonly poolsTouched: () => void;
-  /** a claim was released, or one that was released has changed */
-  readonly releaseTouched: (name: string) => void;
-}
 
 export class ServiceWorld {
   readonly book: AddressBook;
@@ -54,6 +47,7 @@ export class ServiceWorld {
   readonly #endpoints = new EndpointCounts();
   readonly #listed: ListedAddresses;
   readonly #slices = new Slices('deciding');
+  readonly #since: WaitsSince;
   /** Services as our own writes left them, until the watch has seen as much */
   readonly #written = new Map<string, Service>();
   /** addresses that a Service is about to get, and the sharing word that it writes under */
@@ -62,6 +56,7 @@ export class ServiceWorld {
   readonly #ends: (() => void)[] = [];
   #pools: PoolChoice = poolChoice([]);
   #isWakeDue = false;
+  #isAgainDue = false;
 
   constructor(
     caches: ControllerCaches,
@@ -69,8 +64,10 @@ export class ServiceWorld {
       readonly isDefaultClass: boolean;
       readonly listener: WorldListener;
       readonly coolDown?: CoolDownOptions;
+      readonly wallTimeMs: () => number;
     },
   ) {
+    this.#since = new WaitsSince(options.wallTimeMs);
     this.book = new AddressBook(options.coolDown);
     this.#caches = caches;
     this.#isDefaultClass = options.isDefaultClass;
@@ -131,6 +128,7 @@ export class ServiceWorld {
   }
 
   *#poolsAgain(): Generator<number, void> {
+    this.#isAgainDue = false;
     yield* this.#listed.again();
     this.#allDue();
   }
@@ -166,6 +164,7 @@ export class ServiceWorld {
       addressesOf: (namespace) => this.#addressesOf(namespace),
       listersOf: (address) => this.#listed.listersOf(address),
       isListBeyond: (service) => this.#listed.isBeyond(service),
+      waitsSince: (service) => this.#since.of(service),
       isShareBusy: (word, key) =>
         [...this.#holds].some(([by, hold]) => by !== key && hold.word === word),
     };
@@ -250,6 +249,9 @@ export class ServiceWorld {
       caches.subscribe('pools', (_, now, before) => {
         if (isSamePool(now, before)) return;
         this.#setPools(caches.pools.items.values());
+        // several edits are looked at together where the first is not begun yet
+        if (this.#isAgainDue) return;
+        this.#isAgainDue = true;
         this.#slices.add(this.#poolsAgain());
       }),
       caches.subscribe('namespaces', (name, now, before) => {
@@ -291,6 +293,7 @@ export class ServiceWorld {
     const written = this.#written.get(key);
     if (written !== undefined && this.service(key) !== written) this.#written.delete(key);
     if (before !== undefined && before.uid !== now?.uid) this.gone.add(before.uid);
+    this.#since.changed(key, now, before);
     this.#reserve(now && toldOf(now), before && toldOf(before));
     this.#listed.change(key, now);
     const isOfInterest = [now, before].some((each) => each !== undefined && this.#concerns(each));
@@ -398,8 +401,4 @@ export class ServiceWorld {
     }
     this.#dirtyPools.clear();
   }
-}
-
-function isNewer(a: Service, b: Service): boolean {
-  return versionNumber(a.resourceVersion) > versionNumber(b.resourceVersion);
 }

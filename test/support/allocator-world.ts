@@ -133,6 +133,7 @@ export class AllocatorWorld {
           .filter((each) => externalAddresses(each).some((other) => addressEquals(other, listed)))
           .map(serviceKey),
       isListBeyond: (each) => this.beyond.has(serviceKey(each)),
+      waitsSince: ({ createdMs }) => createdMs,
       isShareBusy: (word) => word === this.shareBusy,
     };
   }

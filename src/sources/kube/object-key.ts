@@ -20,3 +20,11 @@ export function splitKey(key: string): { readonly namespace?: string; readonly n
 export function versionNumber(resourceVersion: string): bigint {
   return /^\d+$/.test(resourceVersion) ? BigInt(resourceVersion) : 0n;
 }
+
+/** of two versions of one object */
+export function isNewer(
+  a: { readonly resourceVersion: string },
+  b: { readonly resourceVersion: string },
+): boolean {
+  return versionNumber(a.resourceVersion) > versionNumber(b.resourceVersion);
+}

@@ -232,6 +232,23 @@ describe('ServiceLoops', () => {
     bed.exact();
   });
 
+  it('gives what frees up to who has waited longer, not to an older Service that has only now become a load balancer', async () => {
+    bed.pool('lab', ['192.0.2.0/32']);
+    const plain = { type: 'ClusterIP', loadBalancerClass: undefined };
+    bed.service('old', { spec: plain });
+    bed.service('has');
+    bed.run();
+    await bed.settle();
+    bed.service('waits');
+    await bed.settle();
+    bed.service('old');
+    await bed.settle();
+    bed.api.remove(SERVICES, 'a/has');
+    await bed.settle();
+    expect(bed.address('waits')).to.equal('192.0.2.0');
+    expect(bed.address('old')).to.equal(undefined);
+  });
+
   it('keeps a released address until every joined node has confirmed, its Node is gone or it is too old', async () => {
     bed.pool('lab', ['192.0.2.0/32']);
     bed.service('web');
