@@ -76,7 +76,7 @@ export function decideExternal(
   return { grants: [...grants, answer], add, drop, problems, warnings };
 }
 
-/** Where the pool does not allow it, it waits for the pool: whoever has the address may let go of it, and nothing has to be looked at. */
+/** Where the pool does not allow it, it waits for the pool: who has the address may let go of it, and nothing has to be looked at. */
 function optionalOf(problem: Problem): Problem {
   const { address: _, ...rest } = problem;
   const isForPool = NOT_ALLOWED.has(problem.reason);

@@ -2,7 +2,7 @@
  * What Services list in spec.externalIPs: who lists an address, and for whom it is reserved, which changes with pools and namespaces. An index over
  * the cache of Services; it decides nothing.
  *
- * Who lists what is known of all of them. Reserved and announced are MOST_LISTED of a namespace, in the order in which they came: whoever may edit
+ * Who lists what is known of all of them. Reserved and announced are MOST_LISTED of a namespace, in the order in which they came: who may edit
  * Services of one namespace writes what memory and turns of the controller go by (docs/decisions/0069).
  */
 
@@ -145,7 +145,7 @@ export class ListedAddresses {
 
   #list(key: string, { address, keys }: Entry): void {
     if (keys.has(key)) return;
-    // where more list it than a claim has Services, those that have it were told by one of them
+    // where more list it than a claim has Services, those that have it know of one of them
     const isNews = keys.size <= MAX_SERVICES;
     keys.add(key);
     if (isNews) this.#options.touched(address, true);

@@ -333,8 +333,8 @@ describe('a tenant and the others', function () {
       api.patch(services, `s${index}`, { kind: 'merge', body: { spec: { externalIPs: list } } });
     for (let index = 0; index < 16; index += 1) await lists(index, []);
     await isServed('last', 7);
-    const told = await untilValue(
-      'one that came late is told',
+    const said = await untilValue(
+      'an event on one that came late',
       async () => {
         const { items } = await cluster.api.list(inNamespace(EVENTS, mallory.namespace));
         return items.map((each) => String(each['note'])).join('\n');
@@ -342,7 +342,7 @@ describe('a tenant and the others', function () {
       (text) => text.includes('list more than 4096'),
       { timeoutMs: 60_000 },
     );
-    expect(told).to.contain('what is new in spec.externalIPs is neither reserved nor announced');
+    expect(said).to.contain('what is new in spec.externalIPs is neither reserved nor announced');
   });
 
   it('the component deny-external-ips keeps addresses of pools out of spec.externalIPs', async () => {

@@ -83,7 +83,7 @@ describe('take-over: an address that Services share', () => {
 });
 
 describe('take-over: an address that others list in spec.externalIPs', () => {
-  it('is adopted all the same, and the Service is told who lists it', () => {
+  it('is adopted all the same, and its condition says who lists it', () => {
     const world = new AllocatorWorld(LAB);
     world.apply(plainService('mallory/draw', { externalIps: ['192.0.2.7'] }));
     put(world, 'victim/web', has('192.0.2.7'));

@@ -130,7 +130,7 @@ describe('external IPs of a namespace that a pool is not for', () => {
 describe('external IPs of a namespace that lists too many', () => {
   const open = pool('open', ['192.0.2.0/28'], { allowExternalIps: true });
 
-  it('are not announced where they came after the others, and the Service is told once', () => {
+  it('are not announced where they came after the others, and the Service reads so once', () => {
     const world = new AllocatorWorld(open);
     world.beyond.add('mallory/late');
     const externalIps = ['192.0.2.1', '192.0.2.2', '192.0.2.3'];
