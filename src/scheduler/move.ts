@@ -9,7 +9,8 @@
  * A leaving holder stands two steps down, not one: one step down is where a holder goes by itself when it is cut off from the API, and
  * the new holder may be cut off before it has answered, or an old one may still be.
  *
- * A node that may be heard by a router and has not answered is waited for as long as its Lease is fresh (docs/decisions/0037).
+ * A node that may be heard by a router and has not answered is waited for as long as its Lease is fresh (docs/decisions/0037), also while
+ * the claim is withdrawn: it may be announced again before that node has heard of it (0073).
  */
 
 import { nodeLabel, type PreferenceLevel } from '../model/names.ts';
@@ -26,7 +27,7 @@ export interface MoveView {
   readonly lingering: ReadonlySet<PreferenceLevel>;
   /** levels at which nodes that were cut off, and lost their labels, may still stand */
   readonly haunted: ReadonlySet<PreferenceLevel>;
-  /** false: no node announces it now (it is withdrawn), so nobody is waited for */
+  /** false: it is withdrawn, and whoever has said that it knows announces nothing */
   readonly isAnnounced: boolean;
   /** the target has had enough time to answer to the claim as it stands; nobody steps up over another node's silence */
   readonly isOverdue: boolean;
@@ -79,8 +80,15 @@ export function moveStep(view: MoveView): MoveStep {
   const others = [...levels]
     .filter(([label]) => label !== own)
     .map(([label, level]): Other => ({ label, level, ...view.partOf(label) }));
-  const heard = view.isAnnounced ? others.filter(({ isGone }) => !isGone) : [];
-  if (heard.length === 0) return straight(view, target, others);
+  // while it is withdrawn, of those that may still announce it: they have not said that they know
+  const heard = others.filter(
+    ({ isGone, answer }) => !isGone && (view.isAnnounced || answer !== 'nothing'),
+  );
+  const [first] = heard;
+  if (first === undefined) return straight(view, target, others);
+  if (!view.isAnnounced) {
+    return { kind: 'wait', sentence: `${first.label} has not said yet that it has withdrawn it` };
+  }
   return levels.get(own) === 0
     ? finish(view, { target, others, heard })
     : takeOver(view, { target, others, heard });
@@ -108,8 +116,8 @@ function standsAlone({ isAnnounced, partOf }: MoveView, target: string): MoveSte
 }
 
 /** One that was told to hold it and then to leave may still be on its way. */
-function isHeld({ lingering, isAnnounced }: MoveView): boolean {
-  return lingering.has(0) && isAnnounced;
+function isHeld({ lingering }: MoveView): boolean {
+  return lingering.has(0);
 }
 
 /** The target has been told to hold it: the others leave once it does. */
@@ -167,6 +175,17 @@ function stepDown(view: MoveView, holder: Other, { target, others, heard }: Scen
     return { kind: 'wait', sentence: 'no level of preference is free yet' };
   }
   return write(`${holder.label} steps down`, { [holder.label]: String(next) });
+}
+
+/**
+ * The version of the claim that a node has to have taken up for its answer to count: that in which its label got its value, as far as that is remembered. While
+ * the claim is withdrawn it is the claim as it stands: whoever knows an older form may announce it.
+ */
+export function answerVersion<T>(
+  { version, isWithdrawn }: { readonly version: T; readonly isWithdrawn: boolean },
+  labelled: T | undefined,
+): T {
+  return isWithdrawn ? version : (labelled ?? version);
 }
 
 /**

@@ -4,7 +4,8 @@
  */
 
 import { expect } from 'chai';
-import { IP_CLAIMS, NODES } from '../../src/sources/kube/resources.ts';
+import { nodeLabel } from '../../src/model/names.ts';
+import { EVENTS, IP_CLAIMS, NODES } from '../../src/sources/kube/resources.ts';
 import { claimBody } from '../support/fake-agents.ts';
 import { untilValue } from '../support/poll.ts';
 import { poolBody } from './support/agent-documents.ts';
@@ -107,6 +108,40 @@ describe('a holder that cannot hear of its claims', function () {
     ).to.include(true);
     expect(equalAt(samples), 'two paths of equal preference').to.deep.equal([]);
     expect(absentAt(samples, [VIP]), 'no path at all').to.deep.equal([]);
+    await cordon('a', false);
+  });
+
+  it('is waited for while the claim is withdrawn: it may be announced again before a node hears of that', async () => {
+    await cordon('b', true);
+    await shows('a holds it', (found) => found === 'a1');
+    await cordon('b', false);
+    const withdraw = (withdrawn: object | null) =>
+      api.patch(IP_CLAIMS, VIP, { kind: 'merge', body: { spec: { withdrawn } } });
+    const sampler = world.sample();
+    for (const each of proxies) {
+      each.add({ match: { verb: 'watch' }, fault: { kind: 'half-open' } });
+    }
+    await cordon('a', true);
+    await withdraw({ reason: 'NoEndpoints' });
+    await untilValue(
+      'the controller waits for a, or has moved it',
+      async () => {
+        const { items } = await api.list(EVENTS);
+        const waits = items.some(({ ['reason']: reason }) => reason === 'NodeDoesNotAnswer');
+        const { metadata } = await api.get(IP_CLAIMS, VIP);
+        return waits || !(nodeLabel('a') in (metadata.labels ?? {}));
+      },
+      (isDone) => isDone,
+      LATER,
+    );
+    await withdraw(null);
+    await shows('a has stepped down, or b holds it, too', (found) => found !== 'a1');
+    for (const each of proxies) {
+      each.clear();
+      each.cut();
+    }
+    await shows('b holds it', (found) => found === 'b1');
+    expect(equalAt(await sampler.stop()), 'two paths of equal preference').to.deep.equal([]);
     await cordon('a', false);
   });
 

@@ -5,7 +5,7 @@
  * A node may fall silent for good (the router drops its path, later the controller calls it dead) or be cut off from the API (it steps
  * down by itself, further when its Lease has run out, later the controller calls it dead, later it comes back): one at a time. Or nodes refuse
  * the claim and accept it again, as many at once as like. Or one renews its Lease and is deaf to its claims. Or, while one is cut off, others
- * start anew, or the whole API is away. Drains, whose wait may be over, and crashes of the controller come at any time.
+ * start anew, or the whole API is away. Or the claim is withdrawn and announced again, beside nodes that are deaf to it. Drains, whose wait may be over, and crashes of the controller come at any time.
  *
  * Three routers look at the same paths: one that ignores GRACEFUL_SHUTDOWN, one that honours it, and one of the same AS. A fault is two paths
  * that a router takes for equal, no path, and a former holder that is preferred to the present one.
@@ -20,7 +20,13 @@ import { unknownPool } from '../../../src/model/former-pools.ts';
 import type { IpClaim } from '../../../src/model/ip-claim.ts';
 import { nodeLabel, type PreferenceLevel } from '../../../src/model/names.ts';
 import { assign } from '../../../src/scheduler/assign.ts';
-import { cutOffLevel, type MoveWrite, moveStep, type Part } from '../../../src/scheduler/move.ts';
+import {
+  answerVersion,
+  cutOffLevel,
+  type MoveWrite,
+  moveStep,
+  type Part,
+} from '../../../src/scheduler/move.ts';
 
 export const NODES = ['a', 'b', 'c', 'd'] as const;
 export type NodeName = (typeof NODES)[number];
@@ -29,6 +35,7 @@ interface ClaimObject {
   readonly version: number;
   readonly node?: string;
   readonly levels: ReadonlyMap<string, PreferenceLevel>;
+  readonly isWithdrawn: boolean;
   /** how often a node was told to hold it */
   readonly epoch: number;
   /** labels that were taken away, of nodes that had not said that they know */
@@ -53,6 +60,8 @@ interface Agent {
   /** how it announces the claim; undefined: not at all */
   standing: Standing | undefined;
   isRefusing: boolean;
+  /** it holds the claim alone, for so long that it tells no level of it any more */
+  isAtRest: boolean;
   /** it announces what it has said that it refuses: nobody can know yet, and so nobody promises to keep it */
   isUntold: boolean;
   report: {
@@ -87,6 +96,9 @@ export const EVENTS = [
   'outage',
   'restore',
   'expire',
+  'withdraw',
+  'announce',
+  'age',
 ] as const;
 export type EventKind = (typeof EVENTS)[number];
 export interface ModelEvent {
@@ -95,7 +107,14 @@ export interface ModelEvent {
 }
 
 /** what may go wrong at the same time; `second`: on top of a node that is cut off; `chain`: the same, and nodes are cut off one after the other */
-export type Faults = 'silence' | 'slowness' | 'refusal' | 'deafness' | 'second' | 'chain';
+export type Faults =
+  | 'silence'
+  | 'slowness'
+  | 'refusal'
+  | 'deafness'
+  | 'withdrawal'
+  | 'second'
+  | 'chain';
 
 const POOL = poolOf();
 const attributes = new RouteAttributeTable();
@@ -144,13 +163,21 @@ function compare(one: readonly number[], other: readonly number[]): number {
 export class MoveModel {
   readonly #faults: Faults;
   readonly #leaving: readonly PreferenceLevel[] | undefined;
-  #object: ClaimObject = { version: 1, levels: new Map(), epoch: 0, former: new Set() };
+  #object: ClaimObject = {
+    version: 1,
+    levels: new Map(),
+    isWithdrawn: false,
+    epoch: 0,
+    former: new Set(),
+  };
   #isOut = false;
   #seen: ClaimObject = this.#object;
   readonly #agents = new Map<string, Agent>();
   readonly #avoid = new Set<string>();
   /** labels that were taken away, the version that did it, and the level that it had */
   readonly #left = new Map<string, { readonly version: number; readonly level: PreferenceLevel }>();
+  /** versions of the writes in which labels got their values, while the controller remembers them */
+  readonly #labelled = new Map<string, number>();
   #isOverdue = false;
   #hasPath = false;
   writes = 0;
@@ -209,7 +236,9 @@ export class MoveModel {
     if (kind === 'overdue') this.#isOverdue = ['slowness', 'deafness'].includes(this.#faults);
     if (['silence', 'second', 'chain'].includes(this.#faults)) this.#fail(kind, node);
     if (this.#faults === 'refusal') this.#refuse(kind, node);
-    if (this.#faults === 'deafness') this.#deafen(kind, node);
+    if (['deafness', 'withdrawal'].includes(this.#faults)) this.#deafen(kind, node);
+    if (this.#faults === 'withdrawal') this.#withdraw(kind);
+    if (kind === 'age') this.#age(node);
     if (['second', 'chain'].includes(this.#faults)) this.#secondFault(kind, node);
   }
 
@@ -224,6 +253,7 @@ export class MoveModel {
   /** everybody who lives does its work, until nothing changes */
   settle(): void {
     this.#restore();
+    if (this.#object.isWithdrawn) this.#withdraw('announce');
     for (const node of NODES) this.#mend(node);
     for (let round = 0; round < 30; round += 1) {
       for (const node of NODES) {
@@ -251,8 +281,10 @@ export class MoveModel {
     agent.isFenced = false;
     agent.hasLapsed = false;
     agent.isCurrent = true;
+    agent.isAtRest = false;
     const before = agent.standing;
-    agent.standing = agent.isRefusing ? undefined : standing(node, agent);
+    const isSilent = agent.isRefusing || this.#object.isWithdrawn;
+    agent.standing = isSilent ? undefined : standing(node, agent);
     if (before === undefined && agent.standing !== undefined && !agent.isUntold)
       this.#hasPath = true;
   }
@@ -280,6 +312,7 @@ export class MoveModel {
     if (this.#isOut) return;
     this.#avoid.clear();
     this.#left.clear();
+    this.#labelled.clear();
     for (const node of NODES) {
       this.#apply(node);
       this.#fail('drop', node);
@@ -289,15 +322,15 @@ export class MoveModel {
   #report(node: NodeName): void {
     const agent = this.agent(node);
     if (agent.state !== 'up') return;
-    const { knows: version, standing, isRefusing } = agent;
-    agent.report = { version, answer: told(standing), isRefusing };
+    const { knows: version, standing, isRefusing, isAtRest } = agent;
+    agent.report = { version, answer: isAtRest ? 'nothing' : told(standing), isRefusing };
     if (isRefusing) return;
     agent.isUntold = false;
     // that its holder has just died nobody can know yet
     const hasDied = [...this.#agents.values()].some(
       (each) => each.state === 'dead' && !each.isDeclared,
     );
-    if (hasDied) return;
+    if (hasDied || this.#object.isWithdrawn) return;
     if (standing !== undefined && this.#object.levels.has(nodeLabel(node))) this.#hasPath = true;
   }
 
@@ -307,6 +340,22 @@ export class MoveModel {
     if (kind === 'deafen' && !others.some(({ isDeaf }) => isDeaf)) agent.isDeaf = true;
     if (kind === 'hear') agent.isDeaf = false;
     if (kind === 'fence' && agent.isDeaf) stepDown(agent, node);
+  }
+
+  #age(node: NodeName): void {
+    const { levels, isWithdrawn } = this.#object;
+    const agent = this.agent(node);
+    const isAlone = levels.size === 1 && levels.get(nodeLabel(node)) === 0 && !isWithdrawn;
+    if (isAlone && agent.knows === this.#object.version) agent.isAtRest = true;
+  }
+
+  /** Its endpoints go and come back, whatever the nodes know of it: from then on there need be no path until a node has told of one. */
+  #withdraw(kind: EventKind): void {
+    const isWithdrawn = kind === 'withdraw';
+    if (!isWithdrawn && kind !== 'announce') return;
+    if (isWithdrawn === this.#object.isWithdrawn) return;
+    this.#object = { ...this.#object, version: this.#object.version + 1, isWithdrawn };
+    this.#hasPath = false;
   }
 
   #secondFault(kind: EventKind, node: NodeName): void {
@@ -402,15 +451,20 @@ export class MoveModel {
       ...(node !== undefined && { node }),
       levels,
       ...(target !== undefined && { target }),
-      partOf: (label) => this.#part(label, version),
+      partOf: (label) => this.#part(label, this.#asked(label)),
       lingering: this.#remaining('lingering'),
       haunted: this.#remaining('haunted'),
-      isAnnounced: true,
+      isAnnounced: !this.#seen.isWithdrawn,
       isOverdue: this.#faults === 'refusal' || (this.#isOverdue && this.#mayBeOverdue(target)),
     });
     this.#isOverdue = false;
     if (step.kind === 'unanswered' && target !== undefined) this.#goRound(target);
     if (step.kind === 'write' && version === this.#object.version) this.#write(step.write);
+  }
+
+  #asked(label: string): number {
+    const { version, isWithdrawn } = this.#seen;
+    return answerVersion({ version, isWithdrawn }, this.#labelled.get(label));
   }
 
   /** a node that does not answer beside another that is deaf would be a second fault */
@@ -435,6 +489,7 @@ export class MoveModel {
     let count = epoch;
     for (const [label, value] of Object.entries(labels)) {
       if (value === '0' && levels.get(label) !== 0) count += 1;
+      this.#labelled.set(label, version + 1);
       if (value !== null) next.set(label, this.#level(value));
       else if (next.delete(label)) {
         former.add(label);
@@ -444,6 +499,7 @@ export class MoveModel {
     }
     const holder = wanted ?? node;
     this.#object = {
+      ...this.#object,
       version: version + 1,
       ...(holder !== undefined && { node: holder }),
       levels: next,
@@ -589,6 +645,7 @@ function newAgent(): Agent {
     epoch: 0,
     standing: undefined,
     isRefusing: false,
+    isAtRest: false,
     isUntold: false,
     report: { version: 0, answer: 'nothing', isRefusing: false },
   };
