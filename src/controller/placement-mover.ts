@@ -15,7 +15,7 @@ import type { ControllerCaches } from './caches.ts';
 import type { LivenessView } from './liveness-watch.ts';
 import type { PlacementEndpoints } from './placement-endpoints.ts';
 import type { PlacementIndex } from './placement-index.ts';
-import { PlacementLeaving, steppedDown } from './placement-leaving.ts';
+import { MovesByNode, steppedDown, steppedUp } from './placement-leaving.ts';
 import {
   ANSWER_MS,
   AVOID_MS,
@@ -51,6 +51,7 @@ export interface MoverOptions extends PlacementTellerOptions {
 /** until something that only time changes is looked at again */
 const LOOK_AGAIN_MS = 1000;
 const LOOK_AGAIN: QueueOutcome = { kind: 'retry', afterMs: LOOK_AGAIN_MS };
+const WAIT_IN_LINE: Next = { kind: 'rest', again: { kind: 'retry', afterMs: ANSWER_MS } };
 const REST: Next = { kind: 'rest', again: DONE };
 
 export class Mover {
@@ -58,7 +59,8 @@ export class Mover {
   readonly #memories = new Map<string, MoveMemory>();
   /** claims that are not where they shall be */
   readonly #unsettled = new Set<string>();
-  readonly #leaving = new PlacementLeaving();
+  readonly #leaving: MovesByNode;
+  readonly #coming: MovesByNode;
   readonly #refusals: PlacementRefusals;
   readonly #teller: PlacementTeller;
   readonly #filling = new Filling();
@@ -69,6 +71,8 @@ export class Mover {
 
   constructor(options: MoverOptions) {
     this.#options = options;
+    this.#leaving = new MovesByNode(options.requeue);
+    this.#coming = new MovesByNode(options.requeue);
     this.#refusals = new PlacementRefusals(options.clock.now());
     this.#teller = new PlacementTeller(options);
   }
@@ -81,7 +85,7 @@ export class Mover {
 
   /** labels of nodes of which anything is kept */
   get remembered(): ReadonlySet<string> {
-    return new Set([...this.#lost.keys(), ...this.#leaving.labels]);
+    return new Set([...this.#lost.keys(), ...this.#leaving.labels, ...this.#coming.labels]);
   }
 
   /** claims that may wait for an answer of this node */
@@ -102,7 +106,7 @@ export class Mover {
     this.#unsettled.delete(name);
     this.#slots.delete(name);
     this.#refusals.forget(name);
-    this.#endLeaving(name);
+    this.#endMoves(name);
   }
 
   /** Others may be able to announce it now. */
@@ -149,8 +153,13 @@ export class Mover {
     for (const [label, value] of Object.entries(write.labels)) {
       if (value === null) this.#lostOf(label).add(name);
     }
-    const down = steppedDown(levelsOf(claim), write.labels);
-    if (down !== undefined) this.#beginLeaving(name, down);
+    const down = steppedDown(levelsOf(claim), write);
+    const up = steppedUp(levelsOf(claim), write);
+    if (down !== undefined) {
+      this.#coming.end(name);
+      this.#leaving.begin(name, down);
+    }
+    if (up !== undefined) this.#coming.begin(name, up);
     const { node } = write;
     const from = claim.node;
     if (node === undefined || node === null || node === from) return;
@@ -338,7 +347,7 @@ export class Mover {
 
   #rests(name: string): void {
     this.#unsettled.delete(name);
-    this.#endLeaving(name);
+    this.#endMoves(name);
   }
 
   /** A first place is given at once; who has one moves within limits, and not while we are blind. */
@@ -346,7 +355,9 @@ export class Mover {
     const { liveness, budget, clock } = this.#options;
     const { name, claim } = subject;
     this.#unsettled.add(name);
-    const down = steppedDown(levelsOf(claim), write.labels);
+    const down = steppedDown(levelsOf(claim), write);
+    const up = steppedUp(levelsOf(claim), write);
+    if (up !== undefined && !this.#coming.mayBegin(name, up)) return WAIT_IN_LINE;
     const isStraight =
       !this.#leaving.has(name) &&
       claim.node !== undefined &&
@@ -354,10 +365,7 @@ export class Mover {
       write.node !== claim.node;
     if (down === undefined && !isStraight) return { kind: 'write', write };
     if (liveness.isBlind) return { kind: 'rest', again: LOOK_AGAIN };
-    if (down !== undefined && this.#leaving.isFull(down)) {
-      this.#leaving.lineUp(name, down);
-      return { kind: 'rest', again: { kind: 'retry', afterMs: ANSWER_MS } };
-    }
+    if (down !== undefined && !this.#leaving.mayBegin(name, down)) return WAIT_IN_LINE;
     const nowMs = clock.now();
     const turnMs = down === undefined ? undefined : this.#refusals.turnMs(name, nowMs);
     const dueMs = turnMs ?? this.#slots.get(name) ?? budget.reserve(nowMs);
@@ -385,13 +393,8 @@ export class Mover {
     return lost;
   }
 
-  #beginLeaving(name: string, label: string): void {
-    this.#endLeaving(name);
-    this.#leaving.begin(name, label);
-  }
-
-  #endLeaving(name: string): void {
-    const next = this.#leaving.end(name);
-    if (next !== undefined) this.#options.requeue(next);
+  #endMoves(name: string): void {
+    this.#leaving.end(name);
+    this.#coming.end(name);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The exclusive claims whose level the controller may be waiting for: those that leave, and those that have been placed here within
- * the last minute. The others are as they should be, and are not told: a node may hold thousands.
+ * The exclusive claims whose level the controller may be waiting for: those that come here while another node has a label on them, those that
+ * leave, and those that have been placed here within the last minute. The others are as they should be, and are not told: a node may hold thousands.
  */
 
 import { formatAddress } from 'bgp-ts';
@@ -11,6 +11,16 @@ import { isStraight, levelOf, type PreferenceLevel } from '../../model/names.ts'
 interface Seen {
   readonly level: PreferenceLevel;
   readonly sinceMs: number;
+  /** its place in the line: the longest here, or the longest since its last turn, comes first */
+  lineMs: number;
+  /** since when it has its turn */
+  turnMs?: number;
+}
+
+interface Waiting {
+  readonly claim: IpClaim;
+  readonly seen: Seen;
+  readonly rank: number;
 }
 
 export interface OwnClaims {
@@ -23,7 +33,7 @@ export interface OwnClaims {
 }
 
 export interface Unsettled {
-  /** those that leave first, then the youngest */
+  /** those that come here first, then those that leave, each the oldest first, then those that are settled, the youngest first */
   readonly unsettled: readonly IpNodeLevel[];
   /** addresses whose level the controller may wait for: all but what was placed here straight and is not refused */
   readonly awaited: readonly string[];
@@ -32,6 +42,13 @@ export interface Unsettled {
 }
 
 const SETTLED_MS = 60_000;
+/** a move is waited for at the level of the next holder; whoever leaves and is not listed counts as gone, which is lower still */
+const COMES = 0;
+const LEAVES = 1;
+const SETTLED = 2;
+/** of those that come here so many have room in any case (ip-node-status.ts); the controller has no more under way to one node */
+const MOST_AT_ONCE = 300;
+const TURN_MS = 60_000;
 
 export class UnsettledLevels {
   readonly #node: string;
@@ -51,25 +68,26 @@ export class UnsettledLevels {
   take({ claims, announced, refused }: OwnClaims, nowMs: number): Unsettled {
     const seen = new Map<string, Seen>();
     const own: IpClaim[] = [];
-    const waiting: { readonly claim: IpClaim; readonly seen: Seen }[] = [];
+    const waiting: Waiting[] = [];
     for (const claim of claims) {
       const level = levelOf(claim.labels, this.#node);
       if (level === undefined) continue;
       own.push(claim);
       const before = this.#seen.get(claim.name);
-      const now = before?.level === level ? before : { level, sinceMs: nowMs };
+      const now = before?.level === level ? before : { level, sinceMs: nowMs, lineMs: nowMs };
       seen.set(claim.name, now);
-      if (level > 0 || nowMs - now.sinceMs < SETTLED_MS) waiting.push({ claim, seen: now });
+      const rank = level > 0 ? LEAVES : isStraight(claim.labels, this.#node) ? SETTLED : COMES;
+      if (rank === SETTLED && nowMs - now.sinceMs >= SETTLED_MS) continue;
+      waiting.push({ claim, seen: now, rank });
     }
     const straight = new Set(own.filter((claim) => this.#isAlone(claim)));
     const asked = own.filter((claim) => !straight.has(claim) || refused.has(claim.name));
     this.#note(seen, new Map(asked.map((claim) => [claim.name, claim])));
-    const unsettled = waiting
-      .toSorted((a, b) => b.seen.level - a.seen.level || b.seen.sinceMs - a.seen.sinceMs)
-      .flatMap(({ claim }) => {
-        const level = announced.get(claim.name);
-        return level === undefined ? [] : [{ address: formatAddress(claim.address), level }];
-      });
+    endTurns(waiting, nowMs);
+    const unsettled = waiting.toSorted(inLine).flatMap(({ claim }) => {
+      const level = announced.get(claim.name);
+      return level === undefined ? [] : [{ address: formatAddress(claim.address), level }];
+    });
     return {
       unsettled,
       awaited: asked.map(({ address }) => formatAddress(address)),
@@ -88,5 +106,23 @@ export class UnsettledLevels {
     if (hasLeft || isAsked) this.#revision += 1;
     this.#seen = seen;
     this.#awaited = awaited;
+  }
+}
+
+function inLine(a: Waiting, b: Waiting): number {
+  const order = a.rank - b.rank;
+  if (order !== 0) return order;
+  return a.rank === SETTLED ? b.seen.sinceMs - a.seen.sinceMs : a.seen.lineMs - b.seen.lineMs;
+}
+
+/** Where not all have room, one that nothing comes of lets the next ones be told. */
+function endTurns(waiting: readonly Waiting[], nowMs: number): void {
+  const coming = waiting.filter(({ rank }) => rank === COMES).toSorted(inLine);
+  if (coming.length <= MOST_AT_ONCE) return;
+  for (const { seen } of coming.slice(0, MOST_AT_ONCE)) {
+    seen.turnMs ??= nowMs;
+    if (nowMs - seen.turnMs < TURN_MS) continue;
+    seen.lineMs = nowMs;
+    delete seen.turnMs;
   }
 }

@@ -1,5 +1,11 @@
 import { expect } from 'chai';
-import { ANYCAST_LABEL, NAMESPACE, nodeLabel, nodeLease } from '../../../src/model/names.ts';
+import {
+  ANYCAST_LABEL,
+  isNodeLabel,
+  NAMESPACE,
+  nodeLabel,
+  nodeLease,
+} from '../../../src/model/names.ts';
 import { MOST_IN_A_ROW } from '../../../src/scheduler/fill.ts';
 import { ApiError } from '../../../src/sources/kube/api.ts';
 import {
@@ -76,6 +82,28 @@ describe('PlacementLoop', () => {
         bed.claim(index, { node }, { [nodeLabel(node)]: '0' });
       }
     };
+
+    it('come to one node in such a number that it can answer for all of them, and all of them come', async () => {
+      bed = new Bed();
+      await bed.join('one', 'two', 'last');
+      on('one', 0, 400);
+      on('two', 400, 400);
+      bed.control();
+      await bed.run(12);
+      for (const name of ['one', 'two']) await bed.agent(name).setDraining('cordon');
+      let most = 0;
+      const coming = () =>
+        bed.api.all(IP_CLAIMS).filter(({ metadata: { labels = {} } }) => {
+          return Object.keys(labels).filter(isNodeLabel).length > 1 && nodeLabel('last') in labels;
+        }).length;
+      for (let second = 0; second < 30; second += 1) {
+        await bed.run(1);
+        most = Math.max(most, coming());
+      }
+      expect(bed.loads()).to.deep.equal([0, 0, 800]);
+      expect(coming()).to.equal(0);
+      expect(most).to.be.within(1, 300);
+    });
 
     it('come to the others a few at a time, also where moves wait for their turn', async () => {
       bed = new Bed();

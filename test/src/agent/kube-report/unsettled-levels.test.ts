@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import { UnsettledLevels } from '../../../../src/agent/kube-report/unsettled-levels.ts';
+import type { IpClaim } from '../../../../src/model/ip-claim.ts';
+import { nodeLabel, type PreferenceLevel } from '../../../../src/model/names.ts';
+import { claim, NODE } from '../scenery.ts';
+
+const OWN = nodeLabel(NODE);
+const OTHER = nodeLabel('another');
+const HOUR_MS = 3_600_000;
+
+/** `levels`: of this node */
+function own(claims: readonly IpClaim[]) {
+  const levels = claims.map(({ name, labels }) => [name, Number(labels[OWN]) as PreferenceLevel]);
+  return {
+    claims,
+    announced: new Map(levels as [string, PreferenceLevel][]),
+    refused: new Set(''),
+  };
+}
+
+function at(index: number, labels: Readonly<Record<string, string>>): IpClaim {
+  return claim({ at: `198.51.${100 + Math.floor(index / 200)}.${(index % 200) + 1}`, labels });
+}
+
+describe('the levels that a node tells of', () => {
+  const addresses = (levels: UnsettledLevels, claims: readonly IpClaim[], nowMs: number) =>
+    levels.take(own(claims), nowMs).unsettled.map(({ address }) => address);
+
+  it('has a claim that comes here for as long as another node has a label on it', () => {
+    const levels = new UnsettledLevels(NODE);
+    const moving = [at(0, { [OWN]: '0', [OTHER]: '2' })];
+    expect(addresses(levels, moving, 0)).to.have.length(1);
+    expect(addresses(levels, moving, HOUR_MS)).to.have.length(1);
+    const alone = [at(0, { [OWN]: '0' })];
+    expect(addresses(levels, alone, HOUR_MS)).to.have.length(0);
+  });
+
+  it('has first what comes here, the oldest first, then what leaves, then what is settled here', () => {
+    const levels = new UnsettledLevels(NODE);
+    const old = at(1, { [OWN]: '0', [OTHER]: '2' });
+    const leaving = at(2, { [OWN]: '2', [OTHER]: '0' });
+    const settled = at(3, { [OWN]: '0' });
+    addresses(levels, [old, leaving, settled], 0);
+    const young = at(0, { [OWN]: '0', [OTHER]: '2' });
+    expect(addresses(levels, [settled, leaving, young, old], 1000)).to.deep.equal([
+      '198.51.100.2',
+      '198.51.100.1',
+      '198.51.100.3',
+      '198.51.100.4',
+    ]);
+  });
+
+  it('gives each its turn where not all have room and none of them is finished', () => {
+    const levels = new UnsettledLevels(NODE);
+    const moving = Array.from({ length: 700 }, (_, index) =>
+      at(index, { [OWN]: '0', [OTHER]: '2' }),
+    );
+    const seen = new Set<string>();
+    for (let nowMs = 0; nowMs <= 5 * 60_000; nowMs += 10_000) {
+      for (const address of addresses(levels, moving, nowMs).slice(0, 300)) seen.add(address);
+    }
+    expect(seen.size).to.equal(moving.length);
+  });
+});
