@@ -3,7 +3,8 @@
  * not announced the gate that says why. Pure, total, and the only place where that is decided.
  *
  * The order of claims matters in one respect only: a peer takes `maxRoutes` of them, and the newest are refused, so that a
- * flood of claims never costs one that stands (a router's own prefix limit would end the whole session).
+ * flood of claims never costs one that stands (a router's own prefix limit would end the whole session). Exclusive claims that have a
+ * place keep it beside older ones that come (kept-places.ts).
  */
 
 import {
@@ -18,7 +19,7 @@ import {
 import type { Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import { optional } from '../model/optional.ts';
-import { type Aggregate, AggregateRoutes, type Form, formOf, HOST_FORM } from './aggregates.ts';
+import { type Form, formOf, HOST_FORM } from './aggregates.ts';
 import {
   asksItself,
   type ClaimGates,
@@ -37,6 +38,7 @@ import {
   type RememberedDecision,
 } from './decision-memo.ts';
 import type { Gate } from './gate.ts';
+import { Outlet, routesOf } from './outlet.ts';
 import { closed, full, type PeerGate, peerGate, told } from './peer-gate.ts';
 import {
   areInSeveralAses,
@@ -113,12 +115,21 @@ const attributeTable = new RouteAttributeTable();
 const memo = new DecisionMemo();
 
 export function desired(view: View): DesiredState {
+  const { state, outlets } = decideAll(view);
+  if (!outlets.some(({ isWasteful }) => isWasteful)) return state;
+  // who does not take the place that it keeps keeps none
+  const kept = new Map(outlets.map(({ plan, taken }) => [plan.peer.name, taken]));
+  return decideAll({ ...view, kept }).state;
+}
+
+function decideAll(view: View): {
+  readonly state: DesiredState;
+  readonly outlets: readonly Outlet[];
+} {
   const plans = usablePlans(
     view.documents.peers.flatMap(({ object }) => planPeer(object, view) ?? []),
   );
-  const outlets = plans.map(
-    (plan): Outlet => ({ plan, routes: [], aggregates: new AggregateRoutes(), places: 0 }),
-  );
+  const outlets = plans.map((plan) => new Outlet(plan, view.kept?.get(plan.peer.name)));
   const context = memo.context(view, plans);
   const { pools, formerPools = [] } = view.documents;
   const about = {
@@ -138,7 +149,9 @@ export function desired(view: View): DesiredState {
     const made = decide(claim, deciding);
     const { decision, steps } = made;
     for (let index = 0; index < steps.length; index += 1) {
-      const wish = takeStep(steps[index], outlets[index]);
+      const [step, outlet] = [steps[index], outlets[index]];
+      if (step === undefined || outlet === undefined) throw new Error('a step without its peer');
+      const wish = outlet.take(claim.object.name, step);
       if (wish !== undefined) discards.set(wish.key, wish.prefix);
     }
     round.push(made);
@@ -150,7 +163,7 @@ export function desired(view: View): DesiredState {
     }
   }
   memo.endRound(round);
-  return {
+  const state = {
     plans,
     peers: outlets.flatMap(neighbourOf),
     ranges: outlets.flatMap(rangeOf),
@@ -159,6 +172,7 @@ export function desired(view: View): DesiredState {
     discards,
     ...(wakeAtMs === undefined ? {} : { wakeAtMs }),
   };
+  return { state, outlets };
 }
 
 interface Deciding {
@@ -173,7 +187,7 @@ function decide(claim: Sourced<IpClaim>, deciding: Deciding): RememberedDecision
   const departure = view.departures.get(claim.object.name);
   const healthy = healthyGate(departure?.claim ?? claim, view);
   const known = memo.recall({ claim, departure }, context, { healthy, nowMs: view.nowMs });
-  if (known !== undefined && isOpenToAll(known.steps, outlets)) return known;
+  if (known !== undefined && isOpenToAll(known, outlets)) return known;
   const subject = subjectOf(claim, about, departure);
   const gates = claimGates(subject, view, context.joined);
   const decided = decidedOf(subject, gates, view);
@@ -182,58 +196,26 @@ function decide(claim: Sourced<IpClaim>, deciding: Deciding): RememberedDecision
   return memo.remember(context, { decision, steps: outcomes.map(({ step }) => step) });
 }
 
-function isOpenToAll(steps: readonly PeerStep[], outlets: readonly Outlet[]): boolean {
-  for (let index = 0; index < steps.length; index += 1) {
-    const step = steps[index];
-    if (step !== undefined && !isOpenTo(step, outlets[index])) return false;
-  }
-  return true;
-}
-
 /** it would come to the same again: there is room where there was */
-function isOpenTo({ takesPlace, isFull, aggregate }: PeerStep, outlet?: Outlet): boolean {
-  if (isFull || outlet === undefined) return false;
-  return !takesPlace || hasRoom(outlet, aggregate);
+function isOpenToAll({ decision, steps }: RememberedDecision, outlets: readonly Outlet[]): boolean {
+  const { name } = decision.subject.claim.object;
+  return outlets.every((outlet, index) => {
+    const { takesPlace = false, isFull = true, aggregate } = steps[index] ?? {};
+    return !isFull && (!takesPlace || outlet.hasRoom(name, aggregate));
+  });
 }
 
-function hasRoom({ aggregates, places, plan }: Outlet, aggregate: Aggregate | undefined): boolean {
-  const isCounted = aggregate !== undefined && aggregates.has(aggregate);
-  return isCounted || places < plan.peer.maxRoutes;
-}
-
-/** what it wishes this machine to discard */
-function takeStep(step: PeerStep | undefined, outlet: Outlet | undefined): Aggregate | undefined {
-  if (step === undefined || outlet === undefined) throw new Error('a step without its peer');
-  const { takesPlace, aggregate, route, isDraining = false, wish } = step;
-  if (aggregate === undefined) {
-    if (takesPlace) outlet.places += 1;
-    if (route !== undefined) outlet.routes.push(route);
-    return wish;
-  }
-  if (!outlet.aggregates.has(aggregate)) outlet.places += 1;
-  outlet.aggregates.add(aggregate, route, isDraining);
-  return wish;
-}
-
-/** A peer, what is announced to it so far, and how many claims have a place there. */
-interface Outlet {
-  readonly plan: PeerPlan;
-  readonly routes: Route[];
-  readonly aggregates: AggregateRoutes;
-  places: number;
-  /** the last that was told of it: thousands of claims in a row are told the same, and share it */
-  told?: PeerDecision;
-}
-
-function neighbourOf({ plan, routes, aggregates }: Outlet): DesiredSession[] {
+function neighbourOf(outlet: Outlet): DesiredSession[] {
+  const { plan } = outlet;
   if (plan.kind !== 'neighbour') return [];
-  return [{ settings: plan.settings, routes: [...routes, ...aggregates.routes] }];
+  return [{ settings: plan.settings, routes: routesOf(outlet) }];
 }
 
-function rangeOf({ plan, routes: own, aggregates }: Outlet): DesiredRangeSession[] {
+function rangeOf(outlet: Outlet): DesiredRangeSession[] {
+  const { plan } = outlet;
   if (plan.kind !== 'range') return [];
-  const routes = [...own, ...aggregates.routes];
-  return [{ name: plan.peer.name, range: plan.range, template: plan.template, routes }];
+  const { peer, range, template } = plan;
+  return [{ name: peer.name, range, template, routes: routesOf(outlet) }];
 }
 
 /** oldest first; a departing claim stands in for the document of the same name */
@@ -317,7 +299,7 @@ function decidePeer(outlet: Outlet, decided: Decided): PeerOutcome {
   const form = formOf(subject, advertisement, view.discards);
   const { aggregate, wish, place } = form;
   // a place is kept while the claim is unhealthy too: whether a younger one gets in must not depend on it
-  if (!hasRoom(outlet, isShut ? place : aggregate)) {
+  if (!outlet.hasRoom(subject.claim.object.name, isShut ? place : aggregate)) {
     // inside an aggregate that has a place there will be room once the kernel discards for it
     const hopes = !isShut && place !== undefined && outlet.aggregates.has(place);
     const step = hopes ? { ...FULL_STEP, ...optional('wish', wish) } : FULL_STEP;

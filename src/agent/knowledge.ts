@@ -27,6 +27,7 @@ import { departuresAfter, isAnnounced } from './departures.ts';
 import type { ClaimDecision, DesiredState } from './desired.ts';
 import { claimFinding, type JoinCheck, joinFinding } from './health.ts';
 import { type Heard, HeardDocuments } from './heard-documents.ts';
+import { keptPlaces } from './kept-places.ts';
 import type { PasswordFiles } from './password-files.ts';
 import {
   documentsFrom,
@@ -286,6 +287,7 @@ export class Knowledge {
       ...optional('fencedSinceMs', this.fencedSinceMs),
       ...optional('announcer', this.#options.announcer?.()),
       ...optional('discards', this.discards),
+      ...optional('kept', keptPlaces(this.#decided, this.documents ?? NO_DOCUMENTS)),
       hasLapsed: this.hasLapsed,
       ...optional('serviceFacts', this.serviceFacts),
     };

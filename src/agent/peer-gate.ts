@@ -42,7 +42,7 @@ const OPEN: Gate = {
 };
 
 export function full({ name, maxRoutes }: BgpPeer): Gate {
-  const sentence = `${name} takes at most ${maxRoutes} routes (maxRoutes), and older claims have them all`;
+  const sentence = `${name} takes at most ${maxRoutes} routes (maxRoutes), and claims that are older, or announced already, have them all`;
   const remedy = `raise maxRoutes of BGPPeer ${name}, and the router's own prefix limit with it`;
   return { ...closed(sentence, remedy), isLimit: true };
 }

@@ -12,6 +12,7 @@ import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpPool } from '../model/ip-pool.ts';
 import type { Labels } from '../model/labels.ts';
 import type { Announcer } from './announcer.ts';
+import type { KeptPlaces } from './kept-places.ts';
 
 export interface View {
   readonly nowMs: number;
@@ -47,6 +48,8 @@ export interface View {
   readonly discards?: DiscardFacts;
   /** the Lease of this node was last renewed too long ago: exclusive claims of the API step down one level */
   readonly fencedSinceMs?: number;
+  /** who keeps a place with a peer, from what was decided last; absent: there is room for all */
+  readonly kept?: KeptPlaces;
   /** where one process of several announces (simple mode): whether this one does, and how */
   readonly announcer?: Announcer;
   /** the Lease has run out since, or was never renewed by this process: another node may hold them */

@@ -2,7 +2,12 @@ import { formatPrefix, WellKnownCommunity } from 'bgp-ts';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { desired } from '../../../src/agent/desired.ts';
+import { keptPlaces } from '../../../src/agent/kept-places.ts';
 import type { View } from '../../../src/agent/view.ts';
+import type { Sourced } from '../../../src/model/documents.ts';
+import type { IpClaim } from '../../../src/model/ip-claim.ts';
+import { nodeLabel } from '../../../src/model/names.ts';
+import { optional } from '../../../src/model/optional.ts';
 import {
   address,
   advertisement,
@@ -22,6 +27,12 @@ import {
   WAIT_MS,
 } from './scenery.ts';
 
+const IN_CLUSTER = {
+  joined: { isOpen: true, sentence: 'joined' },
+  isReady: true,
+  drains: new Map(),
+  addresses: [],
+};
 const GSHUT = WellKnownCommunity['graceful-shutdown'];
 
 /** the attributes of the only route to the only peer */
@@ -358,7 +369,8 @@ describe('desired: maxRoutes', () => {
     expect(refused?.peers[0]?.allowed).to.deep.equal({
       name: 'allowed',
       state: 'closed',
-      sentence: 'tor takes at most 2 routes (maxRoutes), and older claims have them all',
+      sentence:
+        'tor takes at most 2 routes (maxRoutes), and claims that are older, or announced already, have them all',
       remedy: "raise maxRoutes of BGPPeer tor, and the router's own prefix limit with it",
       isLimit: true,
     });
@@ -399,6 +411,63 @@ describe('desired: maxRoutes', () => {
       'two 198.51.100.2',
       'two 198.51.100.3',
     ]);
+  });
+
+  describe('of exclusive claims that the controller has placed here', () => {
+    const placed = (at: string, createdMs: number) => ({
+      ...sourced(claim({ at, labels: { [nodeLabel(NODE)]: '0' } }), createdMs),
+      source: 'api' as const,
+    });
+    const here = [placed('198.51.100.2', 200), placed('198.51.100.3', 300)];
+    const older = placed('198.51.100.1', 100);
+    const of = (claims: readonly Sourced<IpClaim>[]) => ({
+      ...documents({ peers: [peer({ maxRoutes: 2 })] }),
+      claims,
+    });
+    const follow = (before: readonly Sourced<IpClaim>[], claims: readonly Sourced<IpClaim>[]) => {
+      const decided = desired(view({ documents: of(before), cluster: IN_CLUSTER }));
+      const kept = keptPlaces(decided.claims, of(claims));
+      return desired(
+        view({ documents: of(claims), cluster: IN_CLUSTER, ...optional('kept', kept) }),
+      );
+    };
+
+    it('keeps those that have a place, and refuses an older one that comes', () => {
+      const state = follow(here, [...here, older]);
+      expect(announced(state)).to.deep.equal(['tor 198.51.100.2', 'tor 198.51.100.3']);
+      const refused = state.claims.find(({ subject }) => subject.claim === older);
+      expect(refused?.peers[0]?.allowed.isLimit).to.equal(true);
+    });
+
+    it('gives the place of one that is withdrawn or gone to the next one in the same decision', () => {
+      const [first, last] = here;
+      if (first === undefined || last === undefined) throw new Error();
+      const both = ['tor 198.51.100.1', 'tor 198.51.100.3'];
+      const another = placed('198.51.100.4', 400);
+      const withdrawn = { ...first.object, withdrawn: { reason: 'NoEndpoints' } };
+      const closed = { ...first, object: withdrawn };
+      expect(announced(follow(here, [older, closed, last]))).to.deep.equal(both);
+      expect(announced(follow(here, [older, last, another]))).to.deep.equal(both);
+    });
+
+    it('goes by age among those that have none yet, as after a start', () => {
+      const all = [...here, older];
+      expect(announced(desired(view({ documents: of(all), cluster: IN_CLUSTER })))).to.deep.equal([
+        'tor 198.51.100.1',
+        'tor 198.51.100.2',
+      ]);
+    });
+
+    it('refuses more than the router takes where that was lowered, the newest first', () => {
+      const three = [older, ...here];
+      const before = { ...of(three), ...documents({ peers: [peer()] }), claims: three };
+      const decided = desired(view({ documents: before, cluster: IN_CLUSTER }));
+      const kept = keptPlaces(decided.claims, of(three));
+      const state = desired(
+        view({ documents: of(three), cluster: IN_CLUSTER, ...optional('kept', kept) }),
+      );
+      expect(announced(state)).to.deep.equal(['tor 198.51.100.1', 'tor 198.51.100.2']);
+    });
   });
 });
 
