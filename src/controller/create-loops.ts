@@ -12,8 +12,9 @@ import { ServiceLoops } from './service-loops.ts';
 export function createLoops(context: LoopContext): readonly ControllerLoop[] {
   const services = new ServiceLoops(context);
   const liveness = new LivenessLoop(context);
-  const { moveRate, rebalanceEveryMs } = context.settings;
+  const { moveRate, rebalanceEveryMs, maxStaleMs } = context.settings;
   const placement = {
+    maxStaleMs,
     ...optional('moveRate', moveRate),
     ...optional('rebalanceEveryMs', rebalanceEveryMs),
   };

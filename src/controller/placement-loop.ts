@@ -52,6 +52,8 @@ export interface PlacementLoopOptions {
   readonly liveness: LivenessView;
   readonly counters?: ControllerCounters;
   readonly moveRate?: MoveRate;
+  /** for how long a node that is cut off may go on announcing what it knows; absent: for ever */
+  readonly maxStaleMs?: number;
   /** even out nodes that have joined later, one claim at a time, each so long after the last; absent: never */
   readonly rebalanceEveryMs?: number;
   /** addresses are being given out: what people read waits for that */

@@ -122,3 +122,44 @@ export function observedClaims(ipNode: IpNode | undefined): bigint {
   const text = ipNode?.status.observedClaims ?? '';
   return /^\d+$/.test(text) ? BigInt(text) : -1n;
 }
+
+/** Claims that nodes lost their label on, by that label; what they have confirmed falls out when somebody looks. */
+export class LostLabels {
+  readonly #lost = new Map<string, Set<string>>();
+  readonly #isAwaited: (label: string, name: string) => boolean;
+  readonly #isKnown: (label: string) => boolean;
+
+  constructor(
+    isAwaited: (label: string, name: string) => boolean,
+    isKnown: (label: string) => boolean,
+  ) {
+    this.#isAwaited = isAwaited;
+    this.#isKnown = isKnown;
+  }
+
+  get labels(): Iterable<string> {
+    return this.#lost.keys();
+  }
+
+  /** A node that is new here is a time to forget those that will not speak any more. */
+  add(label: string, name: string): void {
+    const known = this.#lost.get(label);
+    if (known === undefined) {
+      for (const other of this.#lost.keys()) this.#tidy(other);
+      this.#lost.set(label, new Set([name]));
+    } else known.add(name);
+  }
+
+  #tidy(label: string): void {
+    const names = [...this.waiting(label)];
+    if (names.length === 0 || !this.#isKnown(label)) this.#lost.delete(label);
+  }
+
+  *waiting(label: string): Iterable<string> {
+    const names = this.#lost.get(label);
+    for (const name of names ?? []) {
+      if (this.#isAwaited(label, name)) yield name;
+      else names?.delete(name);
+    }
+  }
+}

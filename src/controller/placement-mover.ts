@@ -22,12 +22,14 @@ import {
   avoided,
   isForgettable,
   isOverdue,
+  LostLabels,
   type MoveMemory,
   newMemory,
   noteSignature,
   noteWrite,
   remaining,
 } from './placement-memory.ts';
+import { awaitUnaware, type ModeOptions } from './placement-mode.ts';
 import type { ClaimWrite, Next } from './placement-next.ts';
 import type { PlacementNodes } from './placement-nodes.ts';
 import { rebalanceOf } from './placement-rebalance.ts';
@@ -36,7 +38,7 @@ import { EXCLUSIVE_PLACED } from './placement-status.ts';
 import { levelsOf, type PlacementSubject } from './placement-subject.ts';
 import { PlacementTeller, type PlacementTellerOptions } from './placement-teller.ts';
 
-export interface MoverOptions extends PlacementTellerOptions {
+export interface MoverOptions extends PlacementTellerOptions, Pick<ModeOptions, 'maxStaleMs'> {
   readonly clock: Clock;
   readonly caches: Pick<ControllerCaches, 'ipNodes'>;
   readonly liveness: LivenessView;
@@ -64,13 +66,16 @@ export class Mover {
   readonly #refusals: PlacementRefusals;
   readonly #teller: PlacementTeller;
   readonly #filling = new Filling();
-  /** claims that a node lost its label on, by that label; what it has confirmed falls out when somebody looks */
-  readonly #lost = new Map<string, Set<string>>();
+  readonly #lost: LostLabels;
   /** when a move that had to wait may go */
   readonly #slots = new Map<string, number>();
 
   constructor(options: MoverOptions) {
     this.#options = options;
+    this.#lost = new LostLabels(
+      (label, name) => this.#memories.get(name)?.left.has(label) === true,
+      (label) => options.nodes.factsOf(this.#nodeOf(label)).ipNode !== undefined,
+    );
     this.#leaving = new MovesByNode(options.requeue);
     this.#coming = new MovesByNode(options.requeue);
     this.#refusals = new PlacementRefusals(options.clock.now());
@@ -85,7 +90,7 @@ export class Mover {
 
   /** labels of nodes of which anything is kept */
   get remembered(): ReadonlySet<string> {
-    return new Set([...this.#lost.keys(), ...this.#leaving.labels, ...this.#coming.labels]);
+    return new Set([...this.#lost.labels, ...this.#leaving.labels, ...this.#coming.labels]);
   }
 
   /** claims that may wait for an answer of this node */
@@ -94,10 +99,8 @@ export class Mover {
       if (this.#unsettled.has(name) || this.#refusals.isWaiting(name)) yield name;
     }
     // one that has lost its label has no part in the claim any more, and yet its word that it has left is waited for
-    const label = nodeLabel(node);
-    for (const name of this.#lost.get(label) ?? []) {
-      if (this.#memories.get(name)?.left.has(label) !== true) this.#lost.get(label)?.delete(name);
-      else if (this.#unsettled.has(name)) yield name;
+    for (const name of this.#lost.waiting(nodeLabel(node))) {
+      if (this.#unsettled.has(name)) yield name;
     }
   }
 
@@ -151,7 +154,7 @@ export class Mover {
     const { name, claim } = subject;
     noteWrite(this.#memory(subject), write.labels, levelsOf(claim), version);
     for (const [label, value] of Object.entries(write.labels)) {
-      if (value === null) this.#lostOf(label).add(name);
+      if (value === null) this.#lost.add(label, name);
     }
     const down = steppedDown(levelsOf(claim), write);
     const up = steppedUp(levelsOf(claim), write);
@@ -291,9 +294,14 @@ export class Mover {
     const holder = this.#part(nodeLabel(node), subject, memory);
     const isLate = isOverdue(memory, this.#options.clock.now());
     const isThere = isHeldBy(holder, isLate) || claim.withdrawn !== undefined;
-    const write = leaveAnycast(claim.labels, isThere);
-    if (write !== undefined) return { kind: 'write', write };
     if (ANYCAST_LABEL in claim.labels) {
+      const waiting = isThere ? awaitUnaware(subject, memory, this.#options) : undefined;
+      if (waiting !== undefined) {
+        this.#unsettled.add(name);
+        return waiting;
+      }
+      const write = leaveAnycast(claim.labels, isThere);
+      if (write !== undefined) return { kind: 'write', write };
       // all others would withdraw it: they go on until one that shall hold it says that it announces it
       if (isLate) return this.#unanswered(subject, memory, node);
       this.#unsettled.add(name);
@@ -375,22 +383,6 @@ export class Mover {
     }
     this.#slots.delete(name);
     return { kind: 'write', write };
-  }
-
-  /** A node that is new here is a time to forget those that will not speak any more. */
-  #lostOf(label: string): Set<string> {
-    const known = this.#lost.get(label);
-    if (known !== undefined) return known;
-    for (const [other, names] of this.#lost) {
-      for (const name of names) {
-        if (this.#memories.get(name)?.left.has(other) !== true) names.delete(name);
-      }
-      const { ipNode } = this.#options.nodes.factsOf(this.#nodeOf(other));
-      if (names.size === 0 || ipNode === undefined) this.#lost.delete(other);
-    }
-    const lost = new Set<string>();
-    this.#lost.set(label, lost);
-    return lost;
   }
 
   #endMoves(name: string): void {

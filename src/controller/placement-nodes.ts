@@ -5,6 +5,7 @@
 
 import type { Clock, Family } from 'bgp-ts';
 import type { IpNode, IpNodeSession } from '../model/ip-node.ts';
+import { selects } from '../model/labels.ts';
 import { nodeLabel } from '../model/names.ts';
 import type { AssignClaim, NodeGroup } from '../scheduler/assign.ts';
 import {
@@ -113,6 +114,21 @@ export class PlacementNodes {
   hasLetGo(former: string, version: bigint): boolean {
     if (former === ANY_NODE) return [...this.#known()].every((name) => this.#knows(name, version));
     return this.#knows(this.#names.get(nodeLabel(former)) ?? former, version);
+  }
+
+  /**
+   * Nodes that may announce an anycast claim of this kind and may not hear of it: they have not taken up this version, and renew no Lease, or may have stopped to do so
+   * (`haveRenewed`: those that live have done it since). They are waited for as for a released address (quarantine.ts): until they are back, their Node
+   * is gone or out of service.
+   */
+  unaware({ placement }: ClaimDemand, version: bigint, haveRenewed: boolean): readonly string[] {
+    const names = [...this.#known()].filter((name) => {
+      const { node, ipNode, life } = this.factsOf(name);
+      if ((haveRenewed && life === 'alive') || ipNode?.status.joined?.open !== true) return false;
+      const isMeant = node !== undefined && selects(placement.nodeSelector, node.labels);
+      return isMeant && !this.#knows(name, version);
+    });
+    return names.sort();
   }
 
   #knows(name: string, version: bigint): boolean {

@@ -4,6 +4,7 @@
  * label says it (model/claim-phase.ts).
  */
 
+import { OUT_OF_SERVICE_TAINT } from '../model/names.ts';
 import type { Condition } from '../model/service.ts';
 import { changedCondition, type WantedCondition, withCondition } from './conditions.ts';
 
@@ -26,6 +27,16 @@ export const EXCLUSIVE_PLACED: PlacementVerdict = {
   reason: 'Exclusive',
   message: 'one node holds it: spec.node',
 };
+
+const MOST_NAMED = 3;
+
+/** It is to be exclusive, and some that announce it cannot hear of that. */
+export function stillAnycast(holder: string, unaware: readonly string[]): PlacementVerdict {
+  const names = unaware.slice(0, MOST_NAMED).join(', ');
+  const more = unaware.length > MOST_NAMED ? ` and ${unaware.length - MOST_NAMED} more` : '';
+  const message = `all nodes announce it until ${names}${more} can hear that ${holder} alone shall; delete the Node of a machine that is off, or taint it ${OUT_OF_SERVICE_TAINT}`;
+  return { phase: PLACED, reason: 'AwaitingNodes', message };
+}
 
 const PLACED = 'Placed';
 

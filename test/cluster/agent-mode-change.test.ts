@@ -13,8 +13,9 @@ import { claimBody } from '../support/fake-agents.ts';
 import { untilValue } from '../support/poll.ts';
 import { run } from '../support/process.ts';
 import { poolBody } from './support/agent-documents.ts';
-import { untilIpNode } from './support/agent-run.ts';
+import { agentKubeconfig, startAgent, untilIpNode } from './support/agent-run.ts';
 import { absentAt, FullRun } from './support/full-run.ts';
+import { type FailingProxy, startProxy } from './support/proxy.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
 
 const ALL = ['a', 'b', 'c'];
@@ -25,6 +26,7 @@ const LATER = { timeoutMs: 180_000, everyMs: 50 };
 describe('a pool that becomes exclusive', function () {
   this.timeout(300_000);
   let world: FullRun;
+  let proxy: FailingProxy | undefined;
 
   before(async function () {
     skipWithoutCluster(this, { bird: true });
@@ -35,7 +37,10 @@ describe('a pool that becomes exclusive', function () {
     if (this.currentTest?.state === 'failed') process.stderr.write(`${world.logs()}\n`);
   });
 
-  after(() => world?.stop());
+  after(async () => {
+    await proxy?.stop();
+    await world?.stop();
+  });
 
   const pool = (mode: string) =>
     poolBody('p', ['198.51.100.0/28'], {
@@ -77,5 +82,33 @@ describe('a pool that becomes exclusive', function () {
       LATER,
     );
     expect(absentAt(await sampler.stop(), [VIP]), 'no path at all').to.deep.equal([]);
+  });
+
+  it('stays with all nodes while one of them is cut off from the API, and has one holder when it is back', async () => {
+    const { cluster } = world;
+    proxy = await startProxy(cluster);
+    const kubeconfig = proxy.kubeconfig(await agentKubeconfig(cluster, 'c'));
+    await world.agents.get('c')?.kill();
+    world.agents.set('c', await startAgent({ cluster, node: 'c', kubeconfig }));
+    await cluster.applyObjects(pool('anycast'));
+    const other = '198.51.100.4';
+    await cluster.api.create(IP_CLAIMS, claimBody(other));
+    await world.heldBy(other, 'a b c');
+    await proxy.refuse();
+    await untilIpNode({ cluster, node: 'c' }, 'c is dead by its Lease', ({ status }) => {
+      const is = ({ type, status: word }: Condition) => type === 'AgentAlive' && word === 'False';
+      return status.conditions?.some(is) === true;
+    });
+    await cluster.applyObjects(pool('exclusive'));
+    const reason = async () => {
+      const { conditions = [] } = Object((await cluster.api.get(IP_CLAIMS, other))['status']);
+      const holders = await world.holders(other);
+      return `${conditions[0]?.reason}: ${holders}`;
+    };
+    const isDecided = (found: string) => !found.startsWith('undefined') && found !== 'Exclusive: ';
+    await untilValue('what is said of the address', reason, isDecided, LATER);
+    expect(await reason()).to.equal('AwaitingNodes: a b c');
+    await proxy.accept();
+    await untilValue('one holder', reason, (found) => /^Exclusive: [abc]$/.test(found), LATER);
   });
 });

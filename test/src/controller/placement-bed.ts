@@ -20,7 +20,11 @@ class Controller {
   readonly #caches: ControllerCaches;
   readonly #loops: readonly { start(): void; stop(): void }[];
 
-  constructor(api: MemoryKubeApi, clock: ManualClock, more: { rebalanceEveryMs?: number } = {}) {
+  constructor(
+    api: MemoryKubeApi,
+    clock: ManualClock,
+    more: { rebalanceEveryMs?: number; maxStaleMs?: number } = {},
+  ) {
     const base = { api, clock, random: RANDOM, log: SILENT_LOG };
     this.#caches = new ControllerCaches(base);
     const events = { record: (event: RecordedEvent) => void this.events.push(event) };
@@ -72,7 +76,7 @@ export class Bed {
     return agent;
   }
 
-  control(more: { rebalanceEveryMs?: number } = {}): Controller {
+  control(more: { rebalanceEveryMs?: number; maxStaleMs?: number } = {}): Controller {
     const controller = new Controller(this.api, this.clock, more).start();
     this.controllers.push(controller);
     return controller;
