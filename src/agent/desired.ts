@@ -345,14 +345,14 @@ function toldPlainly(
   allowed: Gate,
   route: { readonly attributes: RouteAttributes; readonly isDraining: boolean },
 ): PeerDecision {
-  const { told: last, plan } = outlet;
+  const { last, plan } = outlet;
   const isSame =
     last?.allowed === allowed &&
     last.route?.attributes === route.attributes &&
     last.route.isDraining === route.isDraining;
   if (last !== undefined && isSame) return last;
   const made = { peer: plan.peer.name, allowed, route };
-  outlet.told = made;
+  outlet.last = made;
   return made;
 }
 

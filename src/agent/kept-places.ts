@@ -18,12 +18,12 @@ export function keptPlaces(
   const least = Math.min(...peers.map(({ object }) => object.maxRoutes));
   if (claims.length <= least) return undefined;
   const kept = new Map<string, Set<string>>();
-  for (const { subject, gates, peers: told } of decided) {
+  for (const { subject, gates, peers: outcomes } of decided) {
     const { claim, level } = subject;
     const { assigned, pooled, notDraining } = gates;
     const isHere = [assigned, pooled, notDraining].every(({ state }) => state !== 'closed');
     if (claim.source !== 'api' || level === undefined || !isHere) continue;
-    for (const { peer, allowed } of told) {
+    for (const { peer, allowed } of outcomes) {
       if (allowed.state === 'closed') continue;
       const names = kept.get(peer) ?? new Set();
       kept.set(peer, names.add(claim.object.name));

@@ -1,6 +1,6 @@
 /**
  * A peer while claims are decided on: what is announced to it so far, and who has a place there. Claims come oldest first, and a peer takes
- * `maxRoutes` of them. Those that keep their place (kept-places.ts) have it whoever comes before them.
+ * `maxRoutes` of them. Those that keep their place (kept-places.ts) have it whichever come before them.
  */
 
 import type { Route } from 'bgp-ts';
@@ -20,8 +20,8 @@ export class Outlet {
   readonly #taken = new Set<string>();
   #isUnused = false;
   #isShort = false;
-  /** the last that was told of it: thousands of claims in a row are told the same, and share it */
-  told?: PeerDecision;
+  /** the last decision: thousands of claims in a row get the same, and share it */
+  last?: PeerDecision;
 
   constructor(plan: PeerPlan, kept: ReadonlySet<string> | undefined) {
     this.plan = plan;

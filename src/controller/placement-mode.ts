@@ -12,7 +12,7 @@ import type { PlacementNodes } from './placement-nodes.ts';
 import { stillAnycast } from './placement-status.ts';
 import type { PlacementSubject } from './placement-subject.ts';
 
-/** whoever lives has renewed its Lease in this time */
+/** every node that lives has renewed its Lease in this time */
 const RENEWED_MS = LONGEST_LEASE_SECONDS * 1000 + 5000;
 /** a node that comes back or goes is noticed at once */
 const AGAIN_MS = 60_000;

@@ -2,7 +2,7 @@
 
 import { formatAddress } from 'bgp-ts';
 import type { ClaimRecord } from '../allocator/claim-record.ts';
-import { type IpPool, LEAST_LOCAL_PREF } from '../model/ip-pool.ts';
+import { type Advertisement, type IpPool, LEAST_LOCAL_PREF } from '../model/ip-pool.ts';
 import {
   EXCLUSIVE_CLAIMS_CONDITION,
   OUT_OF_SERVICE_TAINT,
@@ -72,7 +72,7 @@ function ready(document: CachedDocument<IpPool>, refused: string | undefined): W
       ({ text, first, last }) =>
         `'${text}' means ${formatAddress(first)} to ${formatAddress(last)}`,
     );
-  const notes = [...masked, ...lowPreference(document)];
+  const notes = [...masked, ...lowPreference(document), ...unevenNodes(document)];
   const message = notes.length === 0 ? 'addresses are given out of it' : notes.join('; ');
   return { type, status: 'True', reason: 'Accepted', message };
 }
@@ -86,6 +86,29 @@ function lowPreference(document: CachedDocument<IpPool>): readonly string[] {
   if (low === undefined) return [];
   const why = `six levels of preference need at least ${LEAST_LOCAL_PREF}, and so much is announced`;
   return [`localPref ${low.localPref} is too low for exclusive addresses: ${why}`];
+}
+
+/** Levels of preference are steps from what the holder has: with another beginning on each node those of two may meet. */
+function unevenNodes(document: CachedDocument<IpPool>): readonly string[] {
+  if (!document.ok || document.object.placement.mode !== 'exclusive') return [];
+  const { advertisements } = document.object;
+  const isUneven = advertisements.some((one, index) =>
+    advertisements.slice(index + 1).some((other) => differByNode(one, other)),
+  );
+  if (!isUneven) return [];
+  return [
+    'prepend or localPref of its advertisements differ by node: while an exclusive address moves, a router may prefer the wrong node, or take two for equal',
+  ];
+}
+
+function differByNode(one: Advertisement, other: Advertisement): boolean {
+  const isSame = (key: 'peerSelector' | 'nodeSelector') =>
+    JSON.stringify(one[key]) === JSON.stringify(other[key]);
+  const isForOnePeer =
+    isSame('peerSelector') || one.peerSelector === undefined || other.peerSelector === undefined;
+  const { prepend = 0 } = one;
+  const isEven = prepend === (other.prepend ?? 0) && one.localPref === other.localPref;
+  return isForOnePeer && !isSame('nodeSelector') && !isEven;
 }
 
 function exhausted({ refused }: PoolUse, free: bigint): WantedCondition {

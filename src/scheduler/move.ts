@@ -10,7 +10,7 @@
  * the new holder may be cut off before it has answered, or an old one may still be.
  *
  * A node that may be heard by a router and has not answered is waited for as long as its Lease is fresh (docs/decisions/0037), also while
- * the claim is withdrawn: it may be announced again before that node has heard of it (0073).
+ * the claim is withdrawn: it may be announced again before that node knows of it (0073).
  */
 
 import { nodeLabel, type PreferenceLevel } from '../model/names.ts';
@@ -27,7 +27,7 @@ export interface MoveView {
   readonly lingering: ReadonlySet<PreferenceLevel>;
   /** levels at which nodes that were cut off, and lost their labels, may still stand */
   readonly haunted: ReadonlySet<PreferenceLevel>;
-  /** false: it is withdrawn, and whoever has said that it knows announces nothing */
+  /** false: it is withdrawn, and a node that has said that it knows announces nothing */
   readonly isAnnounced: boolean;
   /** the target has had enough time to answer to the claim as it stands; nobody steps up over another node's silence */
   readonly isOverdue: boolean;
@@ -179,7 +179,7 @@ function stepDown(view: MoveView, holder: Other, { target, others, heard }: Scen
 
 /**
  * The version of the claim that a node has to have taken up for its answer to count: that in which its label got its value, as far as that is remembered. While
- * the claim is withdrawn it is the claim as it stands: whoever knows an older form may announce it.
+ * the claim is withdrawn it is the claim as it stands: a node that knows an older form may announce it.
  */
 export function answerVersion<T>(
   { version, isWithdrawn }: { readonly version: T; readonly isWithdrawn: boolean },

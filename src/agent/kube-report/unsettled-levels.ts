@@ -1,6 +1,6 @@
 /**
  * The exclusive claims whose level the controller may be waiting for: those that come here while another node has a label on them, those that
- * leave, and those that have been placed here within the last minute. The others are as they should be, and are not told: a node may hold thousands.
+ * leave, and those that have been placed here within the last minute. The others are as they should be, and are left out: a node may hold thousands.
  */
 
 import { formatAddress } from 'bgp-ts';
@@ -42,7 +42,7 @@ export interface Unsettled {
 }
 
 const SETTLED_MS = 60_000;
-/** a move is waited for at the level of the next holder; whoever leaves and is not listed counts as gone, which is lower still */
+/** a move is waited for at the level of the next holder; a leaving claim that is not listed counts as gone, which is lower still */
 const COMES = 0;
 const LEAVES = 1;
 const SETTLED = 2;
@@ -115,7 +115,7 @@ function inLine(a: Waiting, b: Waiting): number {
   return a.rank === SETTLED ? b.seen.sinceMs - a.seen.sinceMs : a.seen.lineMs - b.seen.lineMs;
 }
 
-/** Where not all have room, one that nothing comes of lets the next ones be told. */
+/** Where not all have room, one that nothing comes of gives way to the next ones. */
 function endTurns(waiting: readonly Waiting[], nowMs: number): void {
   const coming = waiting.filter(({ rank }) => rank === COMES).toSorted(inLine);
   if (coming.length <= MOST_AT_ONCE) return;

@@ -56,6 +56,27 @@ describe('the status of pools', () => {
     api.calls.filter(({ verb, resource }) => verb === 'patch' && resource.plural === 'ippools')
       .length;
 
+  it('says where levels of preference begin elsewhere on some nodes of an exclusive pool', async () => {
+    const message = () => {
+      const conditions = api.object(IP_POOLS, 'lab')?.['status'] as { conditions?: Condition[] };
+      return conditions?.conditions?.find(({ type }) => type === 'Ready')?.message;
+    };
+    const put = async (generation: number, mode: string, other: object) => {
+      const placement = { ...POOL.placement, mode };
+      const advertisements = [{ prepend: 3, ...other }, {}];
+      const spec = { ...POOL, placement, advertisements };
+      api.put(IP_POOLS, { metadata: { name: 'lab', generation }, spec });
+      await pass(3000);
+    };
+    const nodeSelector = { matchLabels: { rack: 'spare' } };
+    await put(2, 'exclusive', { nodeSelector });
+    expect(message()).to.include('differ by node');
+    await put(3, 'anycast', { nodeSelector });
+    expect(message()).not.to.include('differ by node');
+    await put(4, 'exclusive', { peerSelector: { matchLabels: { tier: 'edge' } } });
+    expect(message()).not.to.include('differ by node');
+  });
+
   it('says where claims are exclusive by their own words: no agent sees one that is placed nowhere yet (C6)', async () => {
     const condition = () => {
       const { conditions = [] } = JSON.parse(

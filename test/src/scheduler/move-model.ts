@@ -349,7 +349,7 @@ export class MoveModel {
     if (isAlone && agent.knows === this.#object.version) agent.isAtRest = true;
   }
 
-  /** Its endpoints go and come back, whatever the nodes know of it: from then on there need be no path until a node has told of one. */
+  /** Its endpoints go and come back, whatever the nodes know of it: from then on there need be no path until a node has said that it has one. */
   #withdraw(kind: EventKind): void {
     const isWithdrawn = kind === 'withdraw';
     if (!isWithdrawn && kind !== 'announce') return;
