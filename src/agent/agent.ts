@@ -61,6 +61,9 @@ export class Agent {
   #hasEnded = false;
   readonly #hasHeard = new Set<DocumentSource>();
   #guard: () => void = () => undefined;
+  readonly #wanted = () => {
+    return { ...this.#desired, isSettling: this.#isSettling, hasEnded: this.#hasEnded };
+  };
 
   constructor(options: AgentOptions) {
     this.#options = options;
@@ -125,8 +128,7 @@ export class Agent {
 
   /** Looks at the password files; called too when one of them turns out to have another text. */
   refreshPasswords(): void {
-    if (this.#hasEnded) return;
-    if (this.#passwords.refresh(this.#knowledge.peers)) this.#schedule();
+    if (!this.#hasEnded && this.#passwords.refresh(this.#knowledge.peers)) this.#schedule();
   }
 
   /** A source has been read; from here on its documents are not stale. */
@@ -340,6 +342,7 @@ export class Agent {
     this.#guard();
     this.#timers.cancel('refresh');
     const knowledge = this.#knowledge;
+    if (knowledge.documents === undefined) this.#kernel.follow(this.#wanted);
     if (knowledge.documents === undefined) return;
     const before = this.#view();
     knowledge.departures = liveDepartures(before);
@@ -357,9 +360,7 @@ export class Agent {
     tellSpeaker(next, this.#options, this.#isSettling);
     this.#announced.decided(next);
     this.#checks.apply(next, this.#view());
-    this.#kernel.follow(() => {
-      return { ...this.#desired, isSettling: this.#isSettling, hasEnded: this.#hasEnded };
-    });
+    this.#kernel.follow(this.#wanted);
     // in a turn of its own, behind the timers that are due: what was decided is on its way by then
     const remember = () => rememberGates(next, view, this.#history);
     this.#timers.start('remember', 1, () => labelled('deciding', remember));

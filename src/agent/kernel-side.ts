@@ -31,6 +31,7 @@ export class KernelSide {
   readonly #binder: Binder;
   readonly #discarder: Discarder;
   readonly #flushDeadlineMs: number;
+  readonly #startedMs: number;
   #isReleasing = false;
   #timers: NamedTimers | undefined;
   #onKernel: () => void = () => undefined;
@@ -42,6 +43,7 @@ export class KernelSide {
   ) {
     this.#options = options;
     this.#knowledge = knowledge;
+    this.#startedMs = options.clock.now();
     this.#flushDeadlineMs = flushDeadlineMs;
     this.#binder = new Binder(options.addresses, options.log);
     this.#discarder = new Discarder(options.discards, options.log);
@@ -86,14 +88,28 @@ export class KernelSide {
   /** What is not wanted any more goes as soon as no neighbour waits for a withdrawal; what is missing, and no event may announce, is tried again. */
   follow(wanted: () => Wanted): void {
     this.#retryIfBehind(wanted);
+    if (this.#isEarly) this.#again(wanted);
     if (this.#isReleasing || !this.#hasLeftovers(wanted())) return;
     this.#isReleasing = true;
     const { speaker, clock } = this.#options;
     void flushed(speaker, clock, this.#flushDeadlineMs).then(() => {
       this.#isReleasing = false;
       const now = wanted();
-      if (!now.hasEnded) this.#release(now, now.isSettling);
+      if (now.hasEnded) return;
+      this.#release(now, now.isSettling || this.#isEarly);
+      // what could not be removed is nobody's wish: no decision may come for a long time
+      if (this.#hasLeftovers(wanted())) this.#again(wanted);
     });
+  }
+
+  #again(wanted: () => Wanted): void {
+    this.#timers?.startOnce('leftovers', LOOK_MS, () => this.follow(wanted));
+  }
+
+  /** nothing is known yet, and documents may want in a moment what an agent before this one left */
+  get #isEarly(): boolean {
+    const { documents } = this.#knowledge;
+    return documents === undefined && this.#options.clock.now() < this.#startedMs + LOOK_MS;
   }
 
   /** an interface that is missing costs a look each second, not a decision */
@@ -118,7 +134,7 @@ export class KernelSide {
   }
 
   #hasLeftovers({ bindings, discards, isSettling }: Wanted): boolean {
-    const isRouteLeft = !isSettling && this.#discarder.hasLeftovers(discards);
+    const isRouteLeft = !isSettling && !this.#isEarly && this.#discarder.hasLeftovers(discards);
     return isRouteLeft || this.#binder.hasLeftovers(bindings);
   }
 
