@@ -43,11 +43,14 @@ export function nextDepartures(
  * already: whoever still comes here is better off elsewhere, and a freed address must not be announced for a wait.
  */
 function leavesAtOnce(
-  { claim, level }: ClaimDecision['subject'],
+  { claim, level, pool }: ClaimDecision['subject'],
   successor: ClaimDecision | undefined,
 ): boolean {
   if (claim.source !== 'api') return false;
-  return level !== undefined || isWithdrawnByApi(successor?.subject.claim);
+  if (level !== undefined || isWithdrawnByApi(successor?.subject.claim)) return true;
+  // its holder announces it already, and what becomes of it later is not seen here any more
+  const { mode } = claim.object.placement ?? {};
+  return successor === undefined && (mode ?? pool?.placement.mode) === 'exclusive';
 }
 
 function isWithdrawnByApi(claim: Sourced<IpClaim> | undefined): boolean {

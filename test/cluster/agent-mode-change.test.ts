@@ -21,6 +21,7 @@ import { skipWithoutCluster } from './support/require-cluster.ts';
 const ALL = ['a', 'b', 'c'];
 const REFUSING = ['a', 'b'];
 const VIP = '198.51.100.3';
+const OTHER = '198.51.100.64';
 const LATER = { timeoutMs: 180_000, everyMs: 50 };
 
 describe('a pool that becomes exclusive', function () {
@@ -82,6 +83,34 @@ describe('a pool that becomes exclusive', function () {
       LATER,
     );
     expect(absentAt(await sampler.stop(), [VIP]), 'no path at all').to.deep.equal([]);
+  });
+
+  it('is announced by its holder alone at once, whatever the pool drains: another Service may have the address next', async () => {
+    const { cluster } = world;
+    const ofService = (mode: string) =>
+      poolBody('r', [`${OTHER}/32`], {
+        placement: { mode, nodeFilter: 'first-alive' },
+        drain: { on: ['stop'], waitSeconds: 1200 },
+      });
+    await cluster.applyObjects(ofService('anycast'));
+    const namespace = await cluster.namespace();
+    await cluster.setEndpoints({ namespace, name: 'web' }, 1);
+    await cluster.addService({
+      namespace,
+      name: 'web',
+      annotations: { 'herald.dev/pool': 'r' },
+    });
+    await world.heldBy(OTHER, 'a b c');
+    const sampler = world.sample();
+    await cluster.applyObjects(ofService('exclusive'));
+    // a path with GRACEFUL_SHUTDOWN is one, too
+    await untilValue(
+      'one node has a path, and holds it',
+      async () => (await world.paths()).get(OTHER)?.map(({ node }) => node) ?? [],
+      ({ length }) => length === 1,
+      LATER,
+    );
+    expect(absentAt(await sampler.stop(), [OTHER]), 'no path at all').to.deep.equal([]);
   });
 
   it('stays with all nodes while one of them is cut off from the API, and has one holder when it is back', async () => {

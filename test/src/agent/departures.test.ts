@@ -3,6 +3,7 @@ import { liveDepartures, nextDepartures } from '../../../src/agent/departures.ts
 import { desired } from '../../../src/agent/desired.ts';
 import type { View } from '../../../src/agent/view.ts';
 import type { Documents } from '../../../src/model/documents.ts';
+import { DEFAULT_PLACEMENT } from '../../../src/model/ip-pool.ts';
 import { ANYCAST_LABEL, nodeLabel } from '../../../src/model/names.ts';
 import {
   announced,
@@ -63,6 +64,7 @@ describe('departures', () => {
     documents({ claims: [{ ...sourced(claim(over)), source: 'api' }] });
   const anycast = fromApi({ labels: { [ANYCAST_LABEL]: '' } });
   const held = fromApi({ labels: { [nodeLabel(NODE)]: '0' } });
+  const exclusive = { ...DEFAULT_PLACEMENT, ...EXCLUSIVE };
   const joined = { isOpen: true, sentence: 'joined' };
   const cluster = { joined, isReady: true, drains: new Map(), addresses: [] };
   const withdrawn = { withdrawn: { reason: 'no endpoints' } };
@@ -73,6 +75,16 @@ describe('departures', () => {
       to: fromApi({ ...withdrawn, labels: { [ANYCAST_LABEL]: '' } }),
     },
     { name: 'held no more by this node', from: held, to: documents({ claims: [] }) },
+    {
+      name: 'held by another node alone, since its pool became exclusive',
+      from: { ...anycast, pools: [sourced(pool({ placement: exclusive }))] },
+      to: documents({ claims: [], pools: [pool({ placement: exclusive })] }),
+    },
+    {
+      name: 'held by another node alone, since it became exclusive itself',
+      from: fromApi({ labels: { [ANYCAST_LABEL]: '' }, placement: EXCLUSIVE }),
+      to: documents({ claims: [] }),
+    },
     {
       name: 'held and withdrawn',
       from: held,
