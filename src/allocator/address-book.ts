@@ -15,10 +15,11 @@ import { PoolSpans, spanSize, spansOf } from './pool-spans.ts';
 /**
  * Why an address is not free. `claim`: there is an IPClaim, released ones too. `writing`: this process is about to write one.
  * `external-ip`: a Service lists it in spec.externalIPs. `ingress`: a Service has it in its status. `node`: a Node says that it is its own.
+ * `deleted`: somebody deleted its claim, and nodes may still announce it.
  */
 export interface Holder {
-  readonly kind: 'claim' | 'writing' | 'external-ip' | 'ingress' | 'node';
-  /** `namespace/name`; of a claim and a node its own name */
+  readonly kind: 'claim' | 'writing' | 'external-ip' | 'ingress' | 'node' | 'deleted';
+  /** `namespace/name`; of a claim, there or deleted, and of a node its own name */
   readonly by: string;
 }
 

@@ -121,6 +121,10 @@ function unclaimed({ key, service, world }: Case, address: Address, occasion: Oc
     const why = `${text} is an address of node ${holder.by}, whose own traffic a route to it would take; ask for another address`;
     return refused('AddressTaken', why, address);
   }
+  if (holder.kind === 'deleted') {
+    const message = `the claim of ${text} was deleted, and it is free as soon as every node has let go of it`;
+    return { kind: 'waiting', reason: 'AddressQuarantined', message, address };
+  }
   const where = holder.kind === 'ingress' ? 'status' : 'spec.externalIPs';
   const message = `${text} is in ${where} of ${nameOfKey(service, holder.by)}; ask for another address`;
   return refused('AddressTaken', message, address);

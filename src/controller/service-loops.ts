@@ -1,6 +1,7 @@
 /** Everything that gives out addresses and takes them back: one world, and the loops that work on it. */
 
 import { ClaimRelease } from './claim-release.ts';
+import { DeletedClaims } from './deleted-claims.ts';
 import type { ControllerLoop, LoopContext } from './loops.ts';
 import { PoolStatusLoop } from './pool-status.ts';
 import { ReleaseWatch } from './release-watch.ts';
@@ -11,6 +12,7 @@ interface Run {
   readonly world: ServiceWorld;
   readonly services: ServiceLoop;
   readonly release: ClaimRelease;
+  readonly deleted: DeletedClaims;
   readonly pools: PoolStatusLoop;
   /** where it is ours alone */
   readonly releases?: ReleaseWatch;
@@ -52,8 +54,10 @@ export class ServiceLoops implements ControllerLoop {
       awaitedBy: release.awaitedBy,
       seenForMs: (claim) => releases.seenForMs(claim),
     });
-    this.#run = { world, services, release, pools, ...(own && { releases }) };
+    const deleted = new DeletedClaims(this.#context, world, releases);
+    this.#run = { world, services, release, deleted, pools, ...(own && { releases }) };
     release.start();
+    deleted.start();
     world.start();
   }
 
@@ -64,6 +68,7 @@ export class ServiceLoops implements ControllerLoop {
     run.world.stop();
     run.services.stop();
     run.release.stop();
+    run.deleted.stop();
     run.pools.stop();
     run.releases?.stop();
   }

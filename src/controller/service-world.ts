@@ -361,6 +361,13 @@ export class ServiceWorld {
     this.#listener.poolsTouched();
   }
 
+  /** Its claim is gone; while nodes may still announce it nobody gets the address. */
+  setDeleted({ address, name }: Pick<ClaimRecord, 'address' | 'name'>, isKept: boolean): void {
+    const holder = { kind: 'deleted', by: name } as const;
+    if (isKept) this.book.take(address, holder);
+    else this.#release(address, holder);
+  }
+
   #release(address: Address, holder: Holder): void {
     const isFree = this.book.release(address, holder);
     // of thousands that list it the last two matter: one of them may be who waits for it
