@@ -274,6 +274,11 @@ export class Agent {
     return this.#stopping;
   }
 
+  /** After `stop`: the next start announces none of the API's claims unasked. True: it is on disk. */
+  giveBack(isGivenBack: boolean): Promise<boolean> {
+    return this.#saver.giveBack(isGivenBack, SAVE_PATIENCE_MS);
+  }
+
   /** For a planned restart: ends without a word, so that routers keep the routes until we are back (RFC 4724). */
   stopForRestart(): Promise<void> {
     this.#stopping ??= this.#stopSilently();

@@ -18,6 +18,9 @@ import {
 } from './saved-view.ts';
 import type { StaleFact } from './view.ts';
 
+const GIVEN_BACK =
+  'the agent before this one was stopped and gave its claims of the API back, so none is announced before the API answers';
+
 export interface HeardOptions {
   readonly sources: readonly DocumentSource[];
   readonly saved: SavedView | undefined;
@@ -36,6 +39,8 @@ interface Word {
   documents: Documents | undefined;
   carried: Carried;
   stale: (StaleFact & { readonly sinceWallMs: number }) | undefined;
+  /** its saved claims were given back, and it has not spoken since */
+  isGivenBack: boolean;
 }
 
 export class HeardDocuments {
@@ -46,7 +51,12 @@ export class HeardDocuments {
   constructor(options: HeardOptions) {
     this.#options = options;
     for (const source of options.sources) {
-      this.#words.set(source, { documents: undefined, carried: NO_DOCUMENTS, stale: undefined });
+      this.#words.set(source, {
+        documents: undefined,
+        carried: NO_DOCUMENTS,
+        stale: undefined,
+        isGivenBack: false,
+      });
     }
   }
 
@@ -65,7 +75,10 @@ export class HeardDocuments {
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
-  /** Takes up what was saved of this source, marked stale, unless the source has spoken. */
+  /**
+   * Takes up what was saved of this source, marked stale, unless the source has spoken; without
+   * the claims that were given back.
+   */
   restore(source: DocumentSource, { nowMs, wallMs }: Heard): void {
     const { saved } = this.#options;
     const word = this.#words.get(source);
@@ -73,9 +86,21 @@ export class HeardDocuments {
     // a wall clock that was set back makes it no younger than now
     const sinceMs = nowMs - Math.max(0, wallMs - saved.savedAtMs);
     word.carried = documentsFrom(saved, source);
-    word.documents = { ...word.carried, faults: [] };
-    word.stale = this.#staleSince({ nowMs: sinceMs, wallMs: saved.savedAtMs });
+    word.isGivenBack = source === 'api' && saved.isGivenBack === true;
+    const { claims } = word.carried;
+    word.documents = { ...word.carried, claims: word.isGivenBack ? [] : claims, faults: [] };
+    const stale = this.#staleSince({ nowMs: sinceMs, wallMs: saved.savedAtMs });
+    const sentence = `${stale.sentence}; ${GIVEN_BACK}`;
+    word.stale = word.isGivenBack ? { ...stale, sentence } : stale;
     this.#merge();
+  }
+
+  /**
+   * what was saved of it is not in force, or without its claims, and it has not spoken: on disk it
+   * stays as it is
+   */
+  isKeptAsSaved(source: DocumentSource): boolean {
+    return this.isUnheard(source) || this.#words.get(source)?.isGivenBack === true;
   }
 
   /** nothing of it is in force: what was saved has not been taken up, and it has not spoken */
@@ -97,6 +122,7 @@ export class HeardDocuments {
       // what a file takes away is gone; a Service keeps its address when its pool goes
       word.documents = source === 'api' ? withFormerPools(now, word.documents) : now;
       word.stale = undefined;
+      word.isGivenBack = false;
     }
     this.#merge();
   }
@@ -113,7 +139,7 @@ export class HeardDocuments {
     if (word !== undefined) word.stale = undefined;
   }
 
-  #staleSince({ nowMs, wallMs }: Heard): Word['stale'] {
+  #staleSince({ nowMs, wallMs }: Heard): NonNullable<Word['stale']> {
     const { source, maxStaleMs } = this.#options;
     const when = new Date(wallMs).toISOString();
     const sentence = `the documents are those of ${when}; ${source} could not be read since`;

@@ -336,8 +336,8 @@ export class Knowledge {
       claimDrains: [...this.#claimDrains].map(([name, { reason }]) => [name, reason] as const),
     } as const;
     const { peers, pools, claims, formerPools } = documents;
-    // nothing of the API is in force yet: what is on disk of it stays there
-    if (saved !== undefined && this.#heard.isUnheard('api'))
+    // not all that is on disk of the API is in force yet: it stays there
+    if (saved !== undefined && this.#heard.isKeptAsSaved('api'))
       return withSavedApi(now, documents, saved);
     const { node, isGone, readyBoot } = this.#cluster;
     const last = isGone ? undefined : node;

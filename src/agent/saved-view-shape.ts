@@ -271,5 +271,6 @@ const VIEW = object(
     nodeDrain: text,
     cluster: object({ node }, { readyBoot: text }),
     clusterMarks: texts,
+    isGivenBack: oneOf(true),
   },
 );

@@ -28,6 +28,11 @@ export interface SavedView {
   readonly cluster?: SavedCluster;
   /** which cluster the documents of the API are of (cluster-identity.ts); absent where 0.1 saved it, or no cluster is a source */
   readonly clusterMarks?: readonly string[];
+  /**
+   * the controller has read that nothing is announced here: others may have the addresses of the
+   * API's claims by now
+   */
+  readonly isGivenBack?: true;
   /** claim name and reason */
   readonly claimDrains: readonly (readonly [string, string])[];
 }
@@ -121,9 +126,10 @@ export function originOf({ clusterMarks, cluster, savedAtMs }: SavedView): Saved
 /** A View of what is in force, with the half of the API as it was saved before. */
 export function withSavedApi(
   now: Omit<SavedView, 'documents' | 'cluster' | 'clusterMarks'>,
-  { peers, pools, claims }: Documents,
+  inForce: Documents,
   saved: SavedView,
 ): SavedView {
+  const { peers, pools, claims } = documentsFrom({ documents: inForce }, 'files');
   const half = documentsFrom(saved, 'api');
   const documents = {
     peers: [...peers, ...half.peers],
@@ -137,6 +143,7 @@ export function withSavedApi(
     documents,
     ...optional('cluster', saved.cluster),
     ...optional('clusterMarks', saved.clusterMarks),
+    ...optional('isGivenBack', saved.isGivenBack),
   };
 }
 

@@ -24,6 +24,8 @@ export class ViewSaver {
   readonly #options: ViewSaverOptions;
   #afterMs = SAVE_AFTER_MS;
   #isOver = false;
+  /** what was given to the disk last */
+  #last: SavedView | undefined;
   /** true: what was given to the disk last is there */
   #saving: Promise<boolean> = Promise.resolve(true);
 
@@ -57,6 +59,16 @@ export class ViewSaver {
     this.#save();
   }
 
+  /**
+   * After `last`: the same View, with the word that its claims of the API are given back, or as it
+   * was. True: it is on disk, or there is none.
+   */
+  async giveBack(isGivenBack: boolean, patienceMs: number): Promise<boolean> {
+    if (this.#last === undefined) return true;
+    this.#keep(isGivenBack ? { ...this.#last, isGivenBack } : this.#last);
+    return await this.settled(patienceMs);
+  }
+
   /** What was given to the disk is there (true), cannot be, or the disk is too slow to be waited for. */
   settled(patienceMs: number): Promise<boolean> {
     const { clock } = this.#options;
@@ -71,18 +83,24 @@ export class ViewSaver {
 
   /** false: there is nothing to save yet */
   #save(): boolean {
-    const { clock, store, view } = this.#options;
+    const { clock, view } = this.#options;
     const startMs = clock.now();
     const saved = view(clock.wallTimeMs());
     if (saved === undefined) return false;
+    this.#last = saved;
+    this.#keep(saved, startMs);
+    return true;
+  }
+
+  #keep(saved: SavedView, startMs = this.#options.clock.now()): void {
+    const { clock, store } = this.#options;
     const saving = store.save(saved);
-    if (saving === undefined) return true;
+    if (saving === undefined) return;
     // ten thousand claims take their time
     this.#saving = saving.then((isKept) => {
       const wishMs = (clock.now() - startMs) / SAVE_SHARE;
       this.#afterMs = Math.min(Math.max(SAVE_AFTER_MS, wishMs), SAVE_AFTER_AT_MOST_MS);
       return isKept;
     });
-    return true;
   }
 }

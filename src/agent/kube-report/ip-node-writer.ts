@@ -66,6 +66,7 @@ export class IpNodeWriter {
   /** after a failure nothing is written sooner, whatever a look may find */
   #notBeforeMs = 0;
   #isStopped = true;
+  #isLastWritten = false;
   #gatherMs = GATHER_MS;
 
   constructor(options: IpNodeWriterOptions) {
@@ -93,8 +94,11 @@ export class IpNodeWriter {
     if (!this.#isStopped) this.#lookSoon(0);
   }
 
-  /** Writes what is true at the end, within two seconds; `leave`: the next instance is another one. */
-  async stop(how: 'leave' | 'keep'): Promise<void> {
+  /**
+   * Writes what is true at the end, within two seconds; `leave`: the next instance is another one.
+   * True: it stands there.
+   */
+  async stop(how: 'leave' | 'keep'): Promise<boolean> {
     this.#isStopped = true;
     this.#timers.cancelAll();
     const { clock } = this.#options;
@@ -105,14 +109,17 @@ export class IpNodeWriter {
         resolve();
       });
     });
+    return this.#isLastWritten;
   }
 
   async #last(how: 'leave' | 'keep'): Promise<void> {
     await this.#running;
     const now = this.#now();
     try {
-      if (this.#isReady && now !== undefined && urgencyOf(this.#written, now) !== 'none') {
-        await this.#options.object.write(now.status);
+      if (this.#isReady && now !== undefined) {
+        const isNews = urgencyOf(this.#written, now) !== 'none';
+        if (isNews) await this.#options.object.write(now.status);
+        this.#isLastWritten = true;
       }
       if (how === 'leave') await this.#options.object.leave();
     } catch (error) {

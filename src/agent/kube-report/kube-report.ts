@@ -120,13 +120,23 @@ class Report implements KubeReport {
 
   async stop(how: 'away' | 'restart'): Promise<void> {
     this.#unsubscribe();
-    const { clock } = this.#options;
-    if (how === 'away') this.#end = { at: new Date(clock.wallTimeMs()).toISOString() };
-    const isOver = how === 'away';
     await Promise.all([
-      this.#writer.stop(isOver ? 'leave' : 'keep'),
+      how === 'away' ? this.#leave() : this.#writer.stop('keep'),
       this.#lease.stop(this.#lastWord(how)),
     ]);
+  }
+
+  /**
+   * A controller that reads that nothing is announced here gives the addresses to others without
+   * asking this node. So it is on disk first that the next process must not announce them unasked;
+   * where the disk does not take it, or the API not the other, all is as after a crash.
+   */
+  async #leave(): Promise<void> {
+    const { agent, clock } = this.#options;
+    const isKept = await agent.giveBack(true);
+    if (isKept) this.#end = { at: new Date(clock.wallTimeMs()).toISOString() };
+    const isWritten = await this.#writer.stop('leave');
+    if (!isKept || !isWritten) await agent.giveBack(false);
   }
 
   /** The routes are withdrawn by now, and who gets the claims next is alone with them: unless a router could not be told. */

@@ -25,6 +25,7 @@ export interface ReportedAgent {
   setFenced(sinceMs: number | undefined, hasLapsed: boolean): void;
   setObjection(sentence: string | undefined): void;
   guard(check: () => void): void;
+  giveBack(isGivenBack: boolean): Promise<boolean>;
 }
 
 export interface StraightRefusals {

@@ -70,6 +70,10 @@ class PlayedAgent implements ReportedAgent, ClusterListener {
     this.#guard = check;
   }
 
+  giveBack(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+
   setFenced(sinceMs: number | undefined): void {
     this.isFenced = sinceMs !== undefined;
     this.#onFence(this.isFenced);

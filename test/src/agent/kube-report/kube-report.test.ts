@@ -4,6 +4,7 @@ import { prefix, Speaker } from 'bgp-ts';
 import { expect } from 'chai';
 import { MemoryNetwork } from '../../../../protocol/io/memory-transport.ts';
 import { Agent } from '../../../../src/agent/agent.ts';
+import type { ViewStore } from '../../../../src/agent/agent-options.ts';
 import { type KubeReport, startKubeReport } from '../../../../src/agent/kube-report/kube-report.ts';
 import { MemoryAddressTable, MemoryHost } from '../../../../src/linux/memory-address-table.ts';
 import { SILENT_LOG } from '../../../../src/log/log.ts';
@@ -52,7 +53,7 @@ function startRouter(network: MemoryNetwork, clock: ManualClock, random: SeededR
   void speaker.start();
 }
 
-function agentOf(clock: ManualClock): Agent {
+function agentOf(clock: ManualClock, save: ViewStore['save']): Agent {
   const random = new SeededRandom(5);
   const network = new MemoryNetwork({ clock, random });
   startRouter(network, clock, random);
@@ -65,7 +66,7 @@ function agentOf(clock: ManualClock): Agent {
     addresses: new MemoryAddressTable({ host: new MemoryHost() }),
     probe: () => Promise.resolve({ ok: true, detail: '' }),
     readPassword: () => '',
-    store: { load: () => undefined, save: () => undefined },
+    store: { load: () => undefined, save },
     log: SILENT_LOG,
     node: { name: 'n1', labels: {} },
     asn: 64512,
@@ -107,6 +108,9 @@ class Scene {
   readonly report: KubeReport;
   /** the version up to which it has heard */
   told = 0;
+  /** Views on disk, in their order; `isRead`: the API had by then that nothing is announced */
+  readonly saved: { readonly isGivenBack: boolean; readonly isRead: boolean }[] = [];
+  isDiskFull = false;
 
   constructor(
     instance = 'instance-1',
@@ -118,7 +122,11 @@ class Scene {
     this.clock = clock;
     this.api = api;
     const random = new SeededRandom(5);
-    this.agent = agentOf(clock);
+    this.agent = agentOf(clock, ({ isGivenBack = false }) => {
+      if (this.isDiskFull) return Promise.resolve(false);
+      this.saved.push({ isGivenBack, isRead: this.status?.joined?.open === false });
+      return Promise.resolve(true);
+    });
     this.report = startKubeReport({
       api,
       agent: this.agent,
@@ -189,7 +197,7 @@ describe('the report of an agent', () => {
   });
 
   it('an agent of the API that nobody has spoken for is down', () => {
-    const agent = agentOf(new ManualClock());
+    const agent = agentOf(new ManualClock(), () => undefined);
     agent.start();
     agent.setNodeFacts(NODE);
     const labels = { [LABEL]: '0' };
@@ -462,5 +470,41 @@ describe('the report of an agent', () => {
     expect(lease?.['spec']).to.include({ holderIdentity: 'n1/instance-1' });
     const seconds = Number(lease?.metadata.annotations?.['herald.dev/restarting-seconds']);
     expect(seconds).to.be.within(1, 43 - 15);
+  });
+
+  describe('and the addresses that it gives back at its end', () => {
+    const stopped = async (prepare: (scene: Scene) => void) => {
+      const scene = new Scene();
+      scene.place('0');
+      await pass(scene.clock, 15_000);
+      prepare(scene);
+      const stopping = scene.agent.stop('SIGTERM');
+      await pass(scene.clock, 15_000);
+      await stopping;
+      const ended = scene.report.stop('away');
+      await pass(scene.clock, 5000);
+      await ended;
+      return scene;
+    };
+
+    it('are so on disk before the API reads that nothing is announced here', async () => {
+      const { saved, status } = await stopped(() => undefined);
+      expect(saved.at(-1)).to.deep.equal({ isGivenBack: true, isRead: false });
+      expect(status?.joined?.open).to.equal(false);
+    });
+
+    it('stay with the next process where the API could not be reached', async () => {
+      const { saved, status } = await stopped((scene) => scene.cut());
+      expect(saved.at(-1)?.isGivenBack).to.equal(false);
+      expect(status?.joined?.open).to.equal(true);
+    });
+
+    it('stay with it where the disk does not take it, and nothing else is said', async () => {
+      const scene = await stopped((one) => {
+        one.isDiskFull = true;
+      });
+      expect(scene.saved.some(({ isGivenBack }) => isGivenBack)).to.equal(false);
+      expect(scene.status?.joined?.open).to.equal(true);
+    });
   });
 });

@@ -56,6 +56,7 @@ describe('what an IPNode lists of what its node refuses', () => {
         setFenced: () => undefined,
         setObjection: () => undefined,
         guard: () => undefined,
+        giveBack: () => Promise.resolve(true),
       },
       new UnsettledLevels(scenery.NODE),
       0,
