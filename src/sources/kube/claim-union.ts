@@ -29,6 +29,8 @@ type Word<T> =
   | { readonly kind: 'found'; readonly version: bigint; readonly claim: T }
   | { readonly kind: 'gone'; readonly version: bigint };
 
+const MANY_QUESTIONS = 32;
+
 interface Side<T> {
   readonly claims: Map<string, T>;
   version: bigint;
@@ -47,6 +49,11 @@ export class ClaimUnion<T extends VersionedClaim> {
     node: { claims: new Map(), version: 0n, awaitedBy: 0n, active: 0 },
   };
   readonly #words = new Map<string, Word<T>>();
+  /** the versions of those that are unsure */
+  readonly #questions = new Map<string, bigint>();
+  #newQuestions = new Set<string>();
+  /** words in the order of their versions, also some that are no more: what is passed is taken from the front */
+  readonly #due: { readonly name: string; readonly version: bigint }[] = [];
   readonly #items = new Map<string, T>();
   #changed = new Set<string>();
   #reported = 0n;
@@ -65,8 +72,14 @@ export class ClaimUnion<T extends VersionedClaim> {
 
   /** names that somebody should ask for, each with what `answer` wants to know */
   get questions(): ReadonlyMap<string, bigint> {
-    const open = [...this.#words].filter(([, { kind }]) => kind === 'unsure');
-    return new Map(open.map(([name, { version }]) => [name, version]));
+    return this.#questions;
+  }
+
+  /** those that are open and have come, or come again, since this was asked last */
+  takeNewQuestions(): ReadonlySet<string> {
+    const fresh = this.#newQuestions;
+    this.#newQuestions = new Set();
+    return fresh;
   }
 
   put(filter: ClaimFilter, claim: T): void {
@@ -76,7 +89,7 @@ export class ClaimUnion<T extends VersionedClaim> {
     side.active += Number(claim.isActive) - Number(before?.isActive ?? false);
     side.claims.set(name, claim);
     const word = this.#words.get(name);
-    if (word?.kind === 'unsure' && version >= word.version) this.#words.delete(name);
+    if (word?.kind === 'unsure' && version >= word.version) this.#forget(name);
     this.#settle(name);
     const isAwaited = !claim.isActive || (filter === 'node' && claim.isStraight !== true);
     if (isAwaited) side.awaitedBy = later(side.awaitedBy, version);
@@ -96,7 +109,7 @@ export class ClaimUnion<T extends VersionedClaim> {
       stands !== undefined &&
       (newest === undefined ? stands.isActive : newest.version < stands.version);
     if (isOpen && (this.#words.get(name)?.version ?? 0n) < version) {
-      this.#words.set(name, { kind: 'unsure', version, claim: stands });
+      this.#note(name, { kind: 'unsure', version, claim: stands });
     }
     this.#settle(name);
     side.awaitedBy = later(side.awaitedBy, version);
@@ -105,10 +118,11 @@ export class ClaimUnion<T extends VersionedClaim> {
 
   /** The watch has passed this version, also where nothing of ours has changed. */
   progress(filter: ClaimFilter, version: bigint): void {
-    const before = this.#passed;
     const side = this.#sides[filter];
     side.version = later(side.version, version);
-    if (this.#passed > before) for (const name of [...this.#words.keys()]) this.#settle(name);
+    // a word that is not passed yet stands whatever else is passed
+    const firstLeft = placeAfter(this.#due, this.#passed);
+    for (const { name } of this.#due.splice(0, firstLeft)) this.#settle(name);
   }
 
   /** the version that both watches have passed */
@@ -122,12 +136,12 @@ export class ClaimUnion<T extends VersionedClaim> {
     const word = this.#words.get(name);
     if (word?.kind !== 'unsure' || word.version !== question) return;
     if (claim !== undefined && this.#isTooLate(word, claim)) {
-      this.#words.set(name, { ...word, version: this.#reported });
+      this.#note(name, { ...word, version: this.#reported });
       return;
     }
     const version = later(word.version, claim?.version ?? 0n);
     const isOurs = claim !== undefined && claim.filters.length > 0;
-    this.#words.set(name, isOurs ? { kind: 'found', version, claim } : { kind: 'gone', version });
+    this.#note(name, isOurs ? { kind: 'found', version, claim } : { kind: 'gone', version });
     this.#settle(name);
   }
 
@@ -182,22 +196,24 @@ export class ClaimUnion<T extends VersionedClaim> {
   }
 
   /**
-   * Which watch holds `observed` back, and where the other one is. Only behind a change that somebody may wait for: were it asked about
+   * Which watch holds `observed` or many questions back, and where the other one is. Only behind a change that somebody may wait for: were it asked about
    * whatever all nodes hear of, a new Service would cost a list by each of them.
    */
   get laggard(): { readonly filter: ClaimFilter; readonly version: bigint } | undefined {
     const { anycast, node } = this.#sides;
-    if (anycast.active > 0 && anycast.version < node.awaitedBy) {
+    const isAsked = this.hasManyQuestions;
+    if ((anycast.active > 0 || isAsked) && anycast.version < node.awaitedBy) {
       return { filter: 'anycast', version: node.version };
     }
-    if (node.active > 0 && node.version < anycast.awaitedBy) {
+    if ((node.active > 0 || isAsked) && node.version < anycast.awaitedBy) {
       return { filter: 'node', version: anycast.version };
     }
     return undefined;
   }
 
-  versionOf(filter: ClaimFilter): bigint {
-    return this.#sides[filter].version;
+  /** one list of the watch that is behind answers more than a request for each */
+  get hasManyQuestions(): boolean {
+    return this.#questions.size > MANY_QUESTIONS;
   }
 
   /** these count as changed */
@@ -207,6 +223,22 @@ export class ClaimUnion<T extends VersionedClaim> {
 
   claimsIn(filter: ClaimFilter): ReadonlyMap<string, T> {
     return this.#sides[filter].claims;
+  }
+
+  #note(name: string, word: Word<T>): void {
+    const { kind, version } = word;
+    this.#forget(name);
+    this.#words.set(name, word);
+    this.#due.splice(placeAfter(this.#due, version), 0, { name, version });
+    if (kind !== 'unsure') return;
+    this.#questions.set(name, version);
+    this.#newQuestions.add(name);
+  }
+
+  #forget(name: string): void {
+    this.#words.delete(name);
+    this.#questions.delete(name);
+    this.#newQuestions.delete(name);
   }
 
   #settle(name: string): void {
@@ -220,7 +252,7 @@ export class ClaimUnion<T extends VersionedClaim> {
     const newest = this.#newest(name);
     const word = this.#words.get(name);
     if (word === undefined || this.#passed >= word.version) {
-      this.#words.delete(name);
+      this.#forget(name);
       return this.#unlessLate(name, newest);
     }
     if (word.kind === 'unsure') return word.claim;
@@ -238,7 +270,7 @@ export class ClaimUnion<T extends VersionedClaim> {
       return claims.get(name) === newest && version < this.#reported;
     });
     if (newest.version > this.#reported || !isLagging) return newest;
-    this.#words.set(name, { kind: 'unsure', version: this.#reported, claim: stands });
+    this.#note(name, { kind: 'unsure', version: this.#reported, claim: stands });
     return stands;
   }
 
@@ -249,6 +281,19 @@ export class ClaimUnion<T extends VersionedClaim> {
     if (a === undefined || b === undefined) return a ?? b;
     return a.version >= b.version ? a : b;
   }
+}
+
+/** where the first one stands that is later than this version */
+function placeAfter(due: readonly { readonly version: bigint }[], version: bigint): number {
+  let from = 0;
+  let to = due.length;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    const isLater = (due[middle]?.version ?? version) > version;
+    if (isLater) to = middle;
+    else from = middle + 1;
+  }
+  return from;
 }
 
 function later(a: bigint, b: bigint): bigint {

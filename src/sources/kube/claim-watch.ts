@@ -32,7 +32,9 @@ export interface ClaimWatchOptions {
 
 const ASK_AT_ONCE = 8;
 /** every node sees an anycast claim go at the same moment */
-const SPREAD_MS = 200;
+const ASK_SHARED_AFTER_MS = { least: 0, most: 200 };
+/** of many at once only those that no proof has answered by then are asked about one by one */
+const ASK_MANY_AFTER_MS = { least: 2000, most: 3000 };
 /** a watch that nothing happens on says where it is once a minute; a small one can be looked through sooner */
 const PROOF_AFTER_MS = { least: 300, most: 1000 };
 const PROOF_AT_MOST = 500;
@@ -43,6 +45,8 @@ export class ClaimWatch {
   readonly #questions: KeyQueue;
   readonly #proofs: KeyQueue;
   readonly #abort = new AbortController();
+  /** of the informers, when they had their last word */
+  readonly #versions: Record<ClaimFilter, bigint> = { anycast: 0n, node: 0n };
   #union = new ClaimUnion<ClaimObject>();
   #heldPlaced = false;
 
@@ -160,13 +164,28 @@ export class ClaimWatch {
     if (this.#holdsPlaced && !this.#heldPlaced) this.#informers.node.reopen();
     this.#heldPlaced = this.#holdsPlaced;
     const { resourceVersion } = this.#informers[filter];
-    if (resourceVersion < this.#union.versionOf(filter)) this.#startOver();
+    // not the union's version: a proof may be ahead of what its watch brings after it
+    if (resourceVersion < this.#versions[filter]) this.#startOver();
+    this.#versions[filter] = resourceVersion;
     this.#union.progress(filter, resourceVersion);
-    for (const name of this.#union.questions.keys()) {
-      const isForAll = this.#union.items.get(name)?.filters.includes('anycast') === true;
-      this.#questions.add(name, isForAll ? this.#options.random.next() * SPREAD_MS : 0);
-    }
+    this.#askSoon();
     this.#options.onNews();
+  }
+
+  /** each question once: what has come since the last time */
+  #askSoon(): void {
+    const names = this.#union.takeNewQuestions();
+    if (names.size === 0) return;
+    const isProved = this.#union.hasManyQuestions && this.#provable !== undefined;
+    for (const name of names) this.#questions.add(name, this.#askAfterMs(name, isProved));
+    if (isProved) this.#proveSoon();
+  }
+
+  /** one that was this node's alone is asked about at once, however many there are */
+  #askAfterMs(name: string, isProved: boolean): number {
+    const isForAll = this.#union.items.get(name)?.filters.includes('anycast') === true;
+    if (!isForAll) return 0;
+    return between(isProved ? ASK_MANY_AFTER_MS : ASK_SHARED_AFTER_MS, this.#options.random);
   }
 
   /** The store was put back from a copy: versions of before say nothing any more. */
@@ -193,22 +212,28 @@ export class ClaimWatch {
     }
     union.answer(name, question, found);
     // an answer that came too late leaves a question, and nothing else may happen that would ask it
-    if (this.#union.questions.has(name)) this.#questions.add(name);
+    this.#askSoon();
     if (!this.#abort.signal.aborted) this.#options.onNews();
     return DONE;
   }
 
+  /** the watch to look through; undefined: none is behind, or it has too much */
+  get #provable(): ClaimUnion<ClaimObject>['laggard'] {
+    const { laggard } = this.#union;
+    if (laggard === undefined) return undefined;
+    return this.#union.claimsIn(laggard.filter).size > PROOF_AT_MOST ? undefined : laggard;
+  }
+
   #proveSoon(): void {
-    if (this.#union.laggard === undefined) return;
-    const { least, most } = PROOF_AFTER_MS;
-    this.#proofs.add('', least + this.#options.random.next() * (most - least));
+    if (this.#provable === undefined) return;
+    this.#proofs.add('', between(PROOF_AFTER_MS, this.#options.random));
   }
 
   /** Looks through what a silent watch should have: if that is what we have, it has missed nothing up to then. */
   async #prove(): Promise<typeof DONE> {
     const union = this.#union;
-    const { laggard } = union;
-    if (laggard === undefined || union.claimsIn(laggard.filter).size > PROOF_AT_MOST) return DONE;
+    const laggard = this.#provable;
+    if (laggard === undefined) return DONE;
     const list = await this.#options.api.list(IP_CLAIMS, {
       labelSelector: this.#selector(laggard.filter),
       resourceVersion: String(laggard.version),
@@ -222,7 +247,15 @@ export class ClaimWatch {
       });
     if (!isSame || this.#abort.signal.aborted) return DONE;
     union.progress(laggard.filter, versionNumber(list.resourceVersion));
+    this.#askSoon();
     this.#options.onNews();
     return DONE;
   }
+}
+
+function between(
+  { least, most }: { readonly least: number; readonly most: number },
+  random: Random,
+): number {
+  return least + random.next() * (most - least);
 }
