@@ -1,10 +1,12 @@
 /**
  * One watch from its request to its end. Ends by the server (which does so after `timeoutSeconds`), by the network, by its signal, or
  * because nothing at all has come for too long: bookmarks come every minute, so a watch without a byte is one that nobody feeds.
+ *
+ * Thousands of events that come together are no single turn of the main thread: all watches share some milliseconds of each.
  */
 
 import type { IncomingMessage } from 'node:http';
-import type { Timer } from 'bgp-ts';
+import { type PieceReader, ReadTurns, type Timer } from 'bgp-ts';
 import { ApiUnreachable, type WatchEnd, type WatchOptions } from './api.ts';
 import { statusError } from './api-status.ts';
 import {
@@ -30,6 +32,9 @@ export type StreamEnd =
 /** of an answer that is no watch: enough for a sentence */
 const MAX_REFUSAL = 64 * 1024;
 
+/** of all watches together */
+const turns = new ReadTurns();
+
 export function streamWatch(
   target: HttpTarget,
   request: HttpRequest,
@@ -49,11 +54,14 @@ export function streamWatch(
   });
 }
 
-class WatchStream {
+class WatchStream implements PieceReader {
   readonly #bounds: WatchBounds;
   readonly #options: WatchOptions;
   readonly #resolve: (end: StreamEnd) => void;
   readonly #lines = new WatchLines();
+  #unread: Iterator<string, undefined> = [].values();
+  #answer: IncomingMessage | undefined;
+  #hasEnded = false;
   #timer: Timer | undefined;
   #lastByteMs = 0;
   #isOver = false;
@@ -84,8 +92,28 @@ class WatchStream {
     this.#lastByteMs = this.#bounds.clock.now();
     this.#listen(this.#bounds.silentAfterMs);
     this.#options.onOpen?.();
+    this.#answer = answer;
     answer.on('data', (chunk: Buffer) => this.#take(chunk));
-    answer.on('end', () => this.#end({ kind: 'closed' }));
+    answer.on('end', () => {
+      this.#hasEnded = true;
+      // behind what waits
+      turns.offer(this);
+    });
+  }
+
+  /** one event; no more is read of the answer until the last of them */
+  readPiece(): boolean {
+    const line = this.#unread.next();
+    if (this.#isOver) return false;
+    if (line.done === true) {
+      if (this.#hasEnded) this.#end({ kind: 'closed' });
+      else this.#answer?.resume();
+      return false;
+    }
+    const parsed = parseWatchLine(line.value);
+    if (parsed.kind === 'event') this.#options.onEvent(parsed.event);
+    else if (parsed.kind === 'end') this.#end(parsed.end);
+    return true;
   }
 
   #take(chunk: Buffer): void {
@@ -98,12 +126,10 @@ class WatchStream {
       this.#end({ kind: 'failed', error });
       return;
     }
-    for (const line of lines) {
-      if (this.#isOver) return;
-      const parsed = parseWatchLine(line);
-      if (parsed.kind === 'event') this.#options.onEvent(parsed.event);
-      else if (parsed.kind === 'end') this.#end(parsed.end);
-    }
+    if (lines.length === 0) return;
+    this.#unread = lines.values();
+    this.#answer?.pause();
+    turns.offer(this);
   }
 
   /** not one timer per chunk: the one that is there looks when the last byte came */

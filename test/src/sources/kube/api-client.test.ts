@@ -315,14 +315,19 @@ describe('the client of the API', () => {
   });
 
   describe('a watch', () => {
-    const watching = (options: { readonly signal?: AbortSignal } = {}) => {
+    const watching = (
+      options: { readonly signal?: AbortSignal; readonly onEvent?: () => void } = {},
+    ) => {
       const events: WatchEvent[] = [];
       let opened = 0;
       const end = api.watch(IP_CLAIMS, {
         resourceVersion: '5',
         timeoutSeconds: 240,
         signal: options.signal ?? new AbortController().signal,
-        onEvent: (event) => void events.push(event),
+        onEvent: (event) => {
+          events.push(event);
+          options.onEvent?.();
+        },
         onOpen: () => {
           opened += 1;
         },
@@ -359,6 +364,35 @@ describe('the client of the API', () => {
       expect(one.requests[0]).to.include(
         'watch=true&allowWatchBookmarks=true&resourceVersion=5&timeoutSeconds=240',
       );
+    });
+
+    it('leaves timers and sockets their turns while thousands of events come together', async () => {
+      const count = 300;
+      one.handler = (_request, response) => {
+        const bodies = Array.from({ length: count }, (_, index) => claim('a', `${index + 6}`));
+        response.end(bodies.map((body) => line('MODIFIED', body)).join(''));
+      };
+      let turns = 0;
+      const inTurn = new Map<number, number>();
+      const { end } = watching({
+        onEvent: () => {
+          inTurn.set(turns, (inTurn.get(turns) ?? 0) + 1);
+          const untilMs = performance.now() + 1;
+          while (performance.now() < untilMs);
+        },
+      });
+      let isOver = false;
+      void end.then(() => {
+        isOver = true;
+      });
+      while (!isOver) {
+        await turn();
+        turns += 1;
+      }
+      const handled = [...inTurn.values()];
+      expect(handled.reduce((sum, each) => sum + each, 0)).to.equal(count);
+      // 10 ms of each turn, and 1 ms for each event
+      expect(Math.max(...handled)).to.be.below(30);
     });
 
     it('has a connection of its own beside the calls', async () => {
