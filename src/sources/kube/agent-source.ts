@@ -26,7 +26,7 @@ import { ClaimWatch } from './claim-watch.ts';
 import { convertPeerObject, convertPoolObject } from './convert-documents.ts';
 import { convertNode } from './convert-node.ts';
 import { Informer } from './informer.ts';
-import { API_ORIGIN, ObjectLedger } from './object-ledger.ts';
+import { API_ORIGIN, isAlike, ObjectLedger } from './object-ledger.ts';
 import { isSamePools, poolFacts, UNKNOWN_POOL } from './pool-facts.ts';
 import { BGP_PEERS, IP_POOLS, NODES } from './resources.ts';
 
@@ -231,7 +231,7 @@ export class AgentSource {
       const claim = this.#claims.items.get(name);
       const core = claim?.converted.ok === false ? claim.converted.core : undefined;
       if (core === undefined) this.#cores.delete(name);
-      else this.#cores.set(name, core);
+      else if (!isAlike(this.#cores.get(name), core)) this.#cores.set(name, core);
       if (claim === undefined) this.#claimLedger.remove(name);
       else {
         const amended = (good: IpClaim) => withCore(good, core);
@@ -343,6 +343,11 @@ function isSame(a: Documents | undefined, b: Documents): boolean {
     a.pools === b.pools &&
     a.claims === b.claims &&
     a.faults.length === b.faults.length &&
-    a.faults.every((fault, index) => fault === b.faults[index])
+    a.faults.every((fault, index) => fault === b.faults[index]) &&
+    hasSameCores(a.cores, b.cores)
   );
+}
+
+function hasSameCores(a: Documents['cores'] = new Map(), b: Documents['cores'] = new Map()) {
+  return a.size === b.size && [...a].every(([name, core]) => b.get(name) === core);
 }

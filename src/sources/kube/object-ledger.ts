@@ -19,8 +19,7 @@ export class ObjectLedger<T extends { readonly name: string }> {
   readonly #kind: string;
   readonly #entries = new Map<string, Entry<T>>();
   #goods: readonly Sourced<T>[] | undefined;
-  #faults: readonly DocumentFault[] = [];
-  #faulty = 0;
+  #faults: readonly DocumentFault[] | undefined;
 
   constructor(kind: string) {
     this.#kind = kind;
@@ -37,7 +36,8 @@ export class ObjectLedger<T extends { readonly name: string }> {
     const object = converted.ok ? converted.object : before?.good && amended(before.good.object);
     const firstMs = converted.ok ? createdMs : (before?.good?.createdMs ?? createdMs);
     const good = object && this.#sourced(object, firstMs, before);
-    const fault = converted.ok ? undefined : this.#fault(name, converted, good !== undefined);
+    const now = converted.ok ? undefined : this.#fault(name, converted, good !== undefined);
+    const fault = isAlike(before?.fault, now) ? before?.fault : now;
     this.#set(name, { good, fault }, before);
   }
 
@@ -54,18 +54,20 @@ export class ObjectLedger<T extends { readonly name: string }> {
     return goods;
   }
 
+  /** the same list while nothing has changed */
   get faults(): readonly DocumentFault[] {
-    return this.#faults;
+    if (this.#faults !== undefined) return this.#faults;
+    const faults: DocumentFault[] = [];
+    for (const { fault } of this.#entries.values()) if (fault !== undefined) faults.push(fault);
+    this.#faults = faults;
+    return faults;
   }
 
   #set(name: string, entry: Entry<T> | undefined, before: Entry<T> | undefined): void {
     if (entry === undefined) this.#entries.delete(name);
     else this.#entries.set(name, entry);
     if (entry?.good !== before?.good) this.#goods = undefined;
-    if (entry?.fault === before?.fault) return;
-    this.#faulty += Number(entry?.fault !== undefined) - Number(before?.fault !== undefined);
-    this.#faults =
-      this.#faulty === 0 ? [] : [...this.#entries.values()].flatMap(({ fault }) => fault ?? []);
+    if (entry?.fault !== before?.fault) this.#faults = undefined;
   }
 
   #sourced(object: T, createdMs: number, before: Entry<T> | undefined): Sourced<T> {
@@ -96,6 +98,6 @@ export class ObjectLedger<T extends { readonly name: string }> {
 }
 
 /** Converted objects are plain data, built in one order of fields. */
-function isAlike(a: unknown, b: unknown): boolean {
+export function isAlike(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }

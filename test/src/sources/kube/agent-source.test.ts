@@ -303,6 +303,23 @@ describe('the cluster as a source', () => {
     expect(agent.documents?.cores?.get(VIP)?.name).to.equal(VIP);
   });
 
+  it('tells what can be read of a refused claim without a good form when it changes, and only then', async () => {
+    const checks = [{ exec: { command: ['x'] } }];
+    api.put(IP_CLAIMS, claim(VIP, { [nodeLabel('n1')]: '0' }, { checks }));
+    source.start();
+    await settle(clock);
+    const { told } = agent;
+    const touched = claim(VIP, { [nodeLabel('n1')]: '0' }, { checks });
+    api.put(IP_CLAIMS, { ...touched, metadata: { ...touched.metadata, annotations: { a: 'b' } } });
+    await settle(clock);
+    expect(agent.told).to.equal(told);
+    const withdrawn = { reason: 'Released: Service a/b has given it back' };
+    api.put(IP_CLAIMS, claim(VIP, { [nodeLabel('n1')]: '0' }, { checks, withdrawn }));
+    await settle(clock);
+    expect(agent.told).to.equal(told + 1);
+    expect(agent.documents?.cores?.get(VIP)?.withdrawn).to.deep.equal(withdrawn);
+  });
+
   it('keeps the first of two peers that are one session', async () => {
     source.start();
     await settle(clock);
