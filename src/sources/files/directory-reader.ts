@@ -34,10 +34,21 @@ interface KnownFile {
 /** the documents of a piece, with lines from the piece's own start */
 type ReadPiece = readonly LocatedDocument[];
 
+/** What one reading shares, however many files it is of. */
+interface Work {
+  readonly thread: PieceThread;
+  /** when this turn of the main thread began for us */
+  turnMs: number;
+  /** so many refusals still get their line */
+  lines: number;
+}
+
 /** what is larger takes too long for the main thread */
 const MAX_SMALL_LENGTH = 8 * 1024;
 /** so long the event loop may wait for us */
 const TURN_MS = 10;
+/** each refusal of a small file costs a parser some milliseconds for its line; the others have that of their document */
+const MAX_LINES_OF_ALL = 1000;
 const NO_PIECES: ReadonlyMap<string, ReadPiece> = new Map();
 
 export class DirectoryReader {
@@ -70,9 +81,10 @@ export class DirectoryReader {
     if (!folder.ok) return folder;
     const files = new Map<string, KnownFile>();
     const thread = new PieceThread();
+    const work: Work = { thread, turnMs: performance.now(), lines: MAX_LINES_OF_ALL };
     for (const found of folder.files) {
       const known = this.#files.get(found.name);
-      const file = found.kind === 'same' ? known : await readFound(found, known, thread);
+      const file = found.kind === 'same' ? known : await readFound(found, known, work);
       if (file !== undefined) files.set(found.name, file);
     }
     thread.end();
@@ -85,12 +97,12 @@ export class DirectoryReader {
 async function readFound(
   found: Exclude<FoundFile, { readonly kind: 'same' }>,
   known: KnownFile | undefined,
-  thread: PieceThread,
+  work: Work,
 ): Promise<KnownFile> {
   const { name, mark } = found;
   const pieces = known?.pieces ?? NO_PIECES;
   const text = found.kind === 'unread' ? found : textOf(found.bytes);
-  if (typeof text === 'string') return { mark, ...(await readFile(name, text, pieces, thread)) };
+  if (typeof text === 'string') return { mark, ...(await readFile(name, text, pieces, work)) };
   return { mark, reading: { ok: false, name, sentence: text.sentence }, pieces };
 }
 
@@ -107,20 +119,21 @@ async function readFile(
   name: string,
   text: string,
   known: ReadonlyMap<string, ReadPiece>,
-  thread: PieceThread,
+  work: Work,
 ): Promise<Omit<KnownFile, 'mark'>> {
   const pieces = new Map<string, ReadPiece>();
   const documents: LocatedDocument[] = [];
-  let turnMs = performance.now();
-  let lines = MAX_LINES;
+  let lines = Math.min(MAX_LINES, work.lines);
   for (const piece of cutDocuments(text)) {
-    if (performance.now() - turnMs > TURN_MS) {
+    if (performance.now() - work.turnMs > TURN_MS) {
       await setImmediate();
-      turnMs = performance.now();
+      work.turnMs = performance.now();
     }
     const before = pieces.get(piece.text) ?? known.get(piece.text);
-    const read = before ?? (await readOnce(piece.text, lines, thread));
-    if (before === undefined) lines -= read.filter(({ result }) => !result.ok).length;
+    const read = before ?? (await readOnce(piece.text, lines, work.thread));
+    const refused = before === undefined ? read.filter(({ result }) => !result.ok).length : 0;
+    work.lines -= Math.min(refused, Math.max(lines, 0));
+    lines -= refused;
     pieces.set(piece.text, read);
     for (const { result, line } of read) documents.push({ result, line: line + piece.line });
     if (documents.length > MAX_DOCUMENTS) {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -88,6 +88,29 @@ describe('a directory with large documents', function () {
     const { longestMs, documents } = await reading(many.join('---\n'));
     expect(documents).to.have.length(3000);
     expect(longestMs, 'many small ones').to.be.below(TURN_MS);
+  });
+
+  it('thousands of small files keep no turn, and a thousand refusals of all of them are looked for', async () => {
+    const many = join(directory, 'many');
+    mkdirSync(many);
+    const notes = Array.from({ length: 100 }, (_, index) => `    note${index}: "text text"\n`);
+    const text = item(1, 'chekcs: []')
+      .replace(/^- /, '')
+      .replaceAll('\n  ', '\n')
+      .replace('metadata: {', `metadata:\n  annotations:\n${notes.join('')}  `)
+      .replace('}\nspec', '\nspec');
+    const names = Array.from({ length: 1200 }, (_, index) => `c${index}.yaml`);
+    for (const name of names) writeFileSync(join(many, name), text);
+    const reader = new DirectoryReader(new FolderThread(many));
+    const { longestMs, value } = await longestTurn(async () => reader.read(await reader.find()));
+    const documents = (value.ok ? value.files : []).flatMap((file) =>
+      file.ok ? file.documents : [],
+    );
+    expect(documents).to.have.length(1200);
+    expect(documents.every(({ result }) => !result.ok)).to.equal(true);
+    const lineOfField = text.split('\n').findIndex((line) => line.includes('chekcs')) + 1;
+    expect(documents.filter(({ line }) => line === lineOfField)).to.have.length(1000);
+    expect(longestMs).to.be.below(TURN_MS);
   });
 
   it('a piece that is no YAML, or too much for its thread, is refused; those before and after it are read', async () => {
