@@ -1,7 +1,8 @@
 /**
  * Keeps the kernel's table what the router's is: one multipath route per prefix, all next hops that are in use. What the kernel refuses
- * is kept as a sentence and tried again each second, and at once when a link or an address changes; what the kernel dropped by
- * itself (a link went down) or somebody removed is found by looking, then and every ten seconds.
+ * is kept as a sentence and tried again each second, later each ten seconds, and at once when a link or an address changes; what the
+ * kernel dropped by itself (a link went down) or somebody removed is found by looking, then and every ten seconds. A hundred
+ * thousand routes are written in pieces, between which timers and neighbours have their turn.
  *
  * One next hop that cannot be reached does not cost the others: the route is installed with those that the kernel takes, and the
  * rest is tried again without touching what works.
@@ -33,6 +34,11 @@ export interface RouteSyncOptions {
 
 const RETRY_MS = 1000;
 const CHECK_MS = 10_000;
+/** of the time for which it has been refused: a gateway that comes back soon is found soon */
+const RETRY_SHARE = 0.25;
+/** so many routes are written in one turn */
+const PIECE = 200;
+const NONE: ReadonlySet<string> = new Set();
 
 interface Wanted {
   readonly prefix: Prefix;
@@ -43,14 +49,23 @@ interface Wanted {
   problem?: string;
 }
 
+interface Trouble {
+  readonly sinceMs: number;
+  readonly dueMs: number;
+}
+
 export class RouteSync {
   readonly #options: RouteSyncOptions;
   readonly #wanted = new Map<PrefixKey, Wanted>();
-  /** those of them with a problem */
-  readonly #troubled = new Set<PrefixKey>();
-  /** removed from what is wanted, but the kernel would not let go */
-  readonly #stuck = new Map<PrefixKey, Prefix>();
+  /** wanted no more, and not known to be gone */
+  readonly #unwanted = new Map<PrefixKey, Prefix>();
+  /** what the kernel refuses to write or to remove */
+  readonly #troubled = new Map<PrefixKey, Trouble>();
+  /** to be written or removed, in this turn or one of the next */
+  readonly #queue = new Set<PrefixKey>();
   #timer: Timer | undefined;
+  #timerMs = 0;
+  #checkMs = 0;
   #unwatch: (() => void) | undefined;
 
   constructor(options: RouteSyncOptions) {
@@ -61,7 +76,12 @@ export class RouteSync {
   start(): string | undefined {
     const problem = this.#clear();
     if (problem !== undefined) return problem;
-    this.#unwatch = this.#options.watch(() => this.#check());
+    this.#checkMs = this.#options.clock.now() + CHECK_MS;
+    this.#unwatch = this.#options.watch(() => {
+      this.#look();
+      for (const key of this.#troubled.keys()) this.#queue.add(key);
+      this.#work();
+    });
     this.#plan();
     return undefined;
   }
@@ -69,7 +89,7 @@ export class RouteSync {
   /** Routes as they are now; one without a next hop in use goes. */
   set(routes: readonly RibRoute[]): void {
     for (const route of routes) this.#set(route);
-    this.#plan();
+    this.#work();
   }
 
   problem(prefix: Prefix): string | undefined {
@@ -82,7 +102,8 @@ export class RouteSync {
     this.#timer?.cancel();
     this.#wanted.clear();
     this.#troubled.clear();
-    this.#stuck.clear();
+    this.#unwanted.clear();
+    this.#queue.clear();
     // what a router that never started finds there may be another's that runs
     const problem = this.#unwatch === undefined ? undefined : this.#clear();
     this.#options.table.close();
@@ -101,22 +122,22 @@ export class RouteSync {
     if (hops.size === 0) {
       if (before === undefined) return;
       this.#wanted.delete(key);
-      this.#troubled.delete(key);
-      this.#remove(prefix);
-      return;
+      this.#unwanted.set(key, prefix);
+    } else {
+      if (before !== undefined && hasSameKeys(before.hops, hops)) return;
+      this.#unwanted.delete(key);
+      this.#wanted.set(key, { prefix, hops, installed: before?.installed ?? NONE });
     }
-    if (before !== undefined && hasSameKeys(before.hops, hops)) return;
-    this.#stuck.delete(key);
-    const wanted = { prefix, hops, installed: before?.installed ?? new Set<string>() };
-    this.#wanted.set(key, wanted);
-    this.#install(wanted);
+    this.#troubled.delete(key);
+    this.#queue.add(key);
   }
 
   #remove(prefix: Prefix): void {
     const outcome = this.#options.table.remove(prefix);
     const problem = outcome.kind === 'done' ? undefined : outcome.sentence;
-    if (problem === undefined) this.#stuck.delete(prefixKey(prefix));
-    else this.#stuck.set(prefixKey(prefix), prefix);
+    const key = prefixKey(prefix);
+    if (problem === undefined) this.#unwanted.delete(key);
+    this.#judge(key, problem);
     this.#options.onOutcome(prefix, [], problem);
   }
 
@@ -151,31 +172,60 @@ export class RouteSync {
       installed.length !== wanted.installed.size ||
       installed.some((key) => !wanted.installed.has(key));
     wanted.installed = new Set(installed);
-    const key = prefixKey(wanted.prefix);
-    if (problem === undefined) {
-      delete wanted.problem;
-      this.#troubled.delete(key);
-    } else {
-      wanted.problem = problem;
-      this.#troubled.add(key);
-    }
+    if (problem === undefined) delete wanted.problem;
+    else wanted.problem = problem;
+    this.#judge(prefixKey(wanted.prefix), problem);
     if (!isNews) return;
     const gateways = installed.flatMap((key) => wanted.hops.get(key)?.gateway ?? []);
     this.#options.onOutcome(wanted.prefix, gateways, problem);
   }
 
-  /** What the kernel has is read anew, and put right where it differs. */
-  #check(): void {
-    const present = this.#present();
-    if (present === undefined) {
-      this.#plan(RETRY_MS);
+  #judge(key: PrefixKey, problem: string | undefined): void {
+    if (problem === undefined) {
+      this.#troubled.delete(key);
       return;
     }
-    for (const [key, wanted] of this.#wanted) {
-      wanted.installed = present.get(key) ?? new Set();
-      if (!hasSameKeys(wanted.hops, wanted.installed)) this.#install(wanted);
+    const nowMs = this.#options.clock.now();
+    const sinceMs = this.#troubled.get(key)?.sinceMs ?? nowMs;
+    const waitMs = Math.min(Math.max((nowMs - sinceMs) * RETRY_SHARE, RETRY_MS), CHECK_MS);
+    this.#troubled.set(key, { sinceMs, dueMs: nowMs + waitMs });
+  }
+
+  #tick(): void {
+    this.#timer = undefined;
+    const nowMs = this.#options.clock.now();
+    if (nowMs >= this.#checkMs) this.#look();
+    if (this.#queue.size === 0) {
+      for (const [key, { dueMs }] of this.#troubled) if (dueMs <= nowMs) this.#queue.add(key);
     }
-    for (const prefix of [...this.#stuck.values()]) this.#remove(prefix);
+    this.#work();
+  }
+
+  /** What the kernel has is read again; what differs is put right, but what is refused as before waits for its time. */
+  #look(): void {
+    const present = this.#present();
+    const nowMs = this.#options.clock.now();
+    this.#checkMs = nowMs + (present === undefined ? RETRY_MS : CHECK_MS);
+    if (present === undefined) return;
+    for (const [key, wanted] of this.#wanted) {
+      const installed = present.get(key) ?? NONE;
+      const isAsBefore = this.#troubled.has(key) && hasSameKeys(wanted.installed, installed);
+      wanted.installed = installed;
+      if (!isAsBefore && !hasSameKeys(wanted.hops, installed)) this.#queue.add(key);
+    }
+  }
+
+  #work(): void {
+    let left = PIECE;
+    for (const key of this.#queue) {
+      if (left === 0) break;
+      left -= 1;
+      this.#queue.delete(key);
+      const wanted = this.#wanted.get(key);
+      const unwanted = this.#unwanted.get(key);
+      if (wanted !== undefined) this.#install(wanted);
+      else if (unwanted !== undefined) this.#remove(unwanted);
+    }
     this.#plan();
   }
 
@@ -203,9 +253,15 @@ export class RouteSync {
     }
   }
 
-  #plan(delayMs = this.#stuck.size + this.#troubled.size > 0 ? RETRY_MS : CHECK_MS): void {
+  #plan(): void {
+    const { clock } = this.#options;
+    const nowMs = clock.now();
+    const retryMs = this.#troubled.size > 0 ? nowMs + RETRY_MS : this.#checkMs;
+    const dueMs = this.#queue.size > 0 ? nowMs : Math.min(retryMs, this.#checkMs);
+    if (this.#timer !== undefined && this.#timerMs <= dueMs) return;
     this.#timer?.cancel();
-    this.#timer = this.#options.clock.startTimer(delayMs, () => this.#check());
+    this.#timerMs = dueMs;
+    this.#timer = clock.startTimer(dueMs - nowMs, () => this.#tick());
   }
 }
 
@@ -223,10 +279,9 @@ function hopText(hop: KernelNextHop | undefined): string {
   return hop?.gateway === undefined ? 'none' : formatAddress(hop.gateway);
 }
 
-function hasSameKeys(
-  a: ReadonlyMap<string, unknown>,
-  b: ReadonlyMap<string, unknown> | ReadonlySet<string>,
-): boolean {
+type Keys = Pick<ReadonlySet<string>, 'size' | 'has' | 'keys'>;
+
+function hasSameKeys(a: Keys, b: Keys): boolean {
   if (a.size !== b.size) return false;
   for (const key of a.keys()) if (!b.has(key)) return false;
   return true;

@@ -13,6 +13,8 @@ export class MemoryRouteTable implements RouteTable {
   reachable: Set<string> | undefined;
   refusesRemoval = false;
   isClosed = false;
+  /** how often a route was to be written or removed */
+  attempts = 0;
   /** every change that was asked for and made, as text */
   readonly changes: string[] = [];
 
@@ -21,6 +23,7 @@ export class MemoryRouteTable implements RouteTable {
   }
 
   replace(route: KernelRoute): Outcome {
+    this.attempts += 1;
     const gateways = texts(route);
     const lost = gateways.find((each) => this.reachable?.has(each) === false);
     const prefix = formatPrefix(route.prefix);
@@ -33,6 +36,7 @@ export class MemoryRouteTable implements RouteTable {
   }
 
   remove(prefix: Prefix): Outcome {
+    this.attempts += 1;
     const text = formatPrefix(prefix);
     if (this.refusesRemoval) return { kind: 'failed', sentence: `cannot remove ${text}: busy` };
     const changed = this.#routes.delete(text);

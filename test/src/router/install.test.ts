@@ -145,4 +145,48 @@ describe('routes in the kernel', () => {
     clock.advance(1000);
     expect(table.table).to.deep.equal({});
   });
+
+  it('that the kernel refuses for long are tried each ten seconds, and at once when a link comes up', () => {
+    const world = new World();
+    const { sync, table, clock } = world;
+    sync.start();
+    table.reachable = new Set();
+    sync.set([route(VIP, '+192.0.2.11')]);
+    clock.advance(300_000);
+    const before = table.attempts;
+    clock.advance(300_000);
+    expect(table.attempts - before).to.be.within(29, 31);
+    table.reachable.add('192.0.2.11');
+    world.changeLinks();
+    expect(table.table).to.have.keys(VIP);
+  });
+
+  it('are written, tried again and removed some hundred at a time, however many they are', () => {
+    const world = new World();
+    const { sync, table, clock } = world;
+    sync.start();
+    const prefixes = Array.from({ length: 1000 }, (_, at) => `203.0.${at >> 8}.${at & 255}/32`);
+    let mostInTurn = 0;
+    const inTurn = (work: () => void) => {
+      const before = table.attempts;
+      work();
+      mostInTurn = Math.max(mostInTurn, table.attempts - before);
+    };
+    const startTimer = clock.startTimer.bind(clock);
+    clock.startTimer = (delayMs, callback) => startTimer(delayMs, () => inTurn(callback));
+    table.reachable = new Set();
+    inTurn(() => sync.set(prefixes.map((each) => route(each, '+192.0.2.11'))));
+    clock.advance(0);
+    expect(prefixes.every((each) => sync.problem(prefix(each)) !== undefined)).to.equal(true);
+    clock.advance(5000);
+    table.reachable = new Set(['192.0.2.11']);
+    inTurn(() => world.changeLinks());
+    clock.advance(0);
+    expect(Object.keys(table.table)).to.have.length(1000);
+    inTurn(() => sync.set(prefixes.map((each) => route(each))));
+    clock.advance(0);
+    expect(table.table).to.deep.equal({});
+    expect(mostInTurn).to.be.below(300);
+    expect(clock.pendingTimers).to.equal(1);
+  });
 });
