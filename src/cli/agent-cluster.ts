@@ -12,7 +12,7 @@ import type { StopKind } from '../agent/kube-report/restart-proof.ts';
 import type { SettingTexts } from '../config/agent-settings.ts';
 import type { Log } from '../log/log.ts';
 import { AgentSource } from '../sources/kube/agent-source.ts';
-import { type ClosableKubeApi, createKubeApi } from '../sources/kube/api-client.ts';
+import { type ClosableKubeApi, createKubeApi, longestAnswer } from '../sources/kube/api-client.ts';
 import type { KubeAccess } from '../sources/kube/kube-access.ts';
 import { pause } from '../sources/kube/pause.ts';
 import { MeteredApi } from '../telemetry/metered-api.ts';
@@ -51,7 +51,9 @@ export interface ClusterLink {
 export async function linkCluster(parts: ClusterParts, access: KubeAccess): Promise<ClusterLink> {
   const { settings, nodeName, log, world, agent, instance } = parts;
   const { version } = world;
-  const api = createKubeApi(access, { clock: nodeClock, random: nodeRandom, log, version });
+  const maxOctets = longestAnswer(process.constrainedMemory());
+  const options = { clock: nodeClock, random: nodeRandom, log, version, maxOctets };
+  const api = createKubeApi(access, options);
   log.info('kube.server', { access: access.origin }, 'way to the API');
   const metered = parts.host === undefined ? api : new MeteredApi(api, parts.host.base.meter);
   const shared = { api: metered, clock: nodeClock, random: nodeRandom, log };

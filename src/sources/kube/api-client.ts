@@ -68,6 +68,14 @@ const SILENT_AFTER_MS = 90_000;
 /** a list of 100,000 claims is 120 MB; a text of more than 512 MB cannot be had */
 const MAX_OCTETS = 256 * 1024 * 1024;
 
+/**
+ * Of a process that may take so much memory: an answer takes three to four times its length while it is read, and a process that is ended for
+ * it loses its sessions, where one that goes without the answer keeps what it has. 0: no bound is known.
+ */
+export function longestAnswer(memoryOctets: number): number {
+  return memoryOctets === 0 ? MAX_OCTETS : Math.min(MAX_OCTETS, Math.floor(memoryOctets / 5));
+}
+
 export function createKubeApi(access: KubeAccess, options: KubeApiOptions): ClosableKubeApi {
   return new HttpKubeApi(access, options);
 }

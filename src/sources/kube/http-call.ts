@@ -65,12 +65,14 @@ function readAll(
   answer: IncomingMessage,
   { target: { url }, mostBytes, finish, tooLong }: Reading,
 ): void {
-  let chunks: Buffer[] = [];
+  // decoded as it comes: its octets are not kept beside its text
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  let chunks: string[] = [];
   let length = 0;
   answer.on('data', (chunk: Buffer) => {
     length += chunk.length;
     if (length <= mostBytes) {
-      chunks.push(chunk);
+      chunks.push(decoder.decode(chunk, { stream: true }));
       return;
     }
     chunks = [];
@@ -78,12 +80,11 @@ function readAll(
   });
   answer.on('end', () => {
     if (length > mostBytes) return;
-    const [first] = chunks;
-    const whole = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
+    chunks.push(decoder.decode());
     finish({
       kind: 'answer',
       status: answer.statusCode ?? 0,
-      text: whole.toString(),
+      text: chunks.join(''),
       retryAfter: answer.headers['retry-after'],
     });
   });

@@ -6,7 +6,11 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type LogEvent, SILENT_LOG } from '../../../../src/log/log.ts';
 import { ApiError, ApiUnreachable, type WatchEvent } from '../../../../src/sources/kube/api.ts';
-import { type ClosableKubeApi, createKubeApi } from '../../../../src/sources/kube/api-client.ts';
+import {
+  type ClosableKubeApi,
+  createKubeApi,
+  longestAnswer,
+} from '../../../../src/sources/kube/api-client.ts';
 import type { KubeAccess } from '../../../../src/sources/kube/kube-access.ts';
 import { IP_CLAIMS } from '../../../../src/sources/kube/resources.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -312,6 +316,13 @@ describe('the client of the API', () => {
     for (const response of waiting) answer(response, 200, claim('a'));
     expect(await Promise.all(all)).to.have.length(40);
     expect(one.sockets.size).to.be.at.most(16);
+  });
+
+  it('takes answers as long as its memory allows, and never more than 256 MB', () => {
+    const mb = 1024 * 1024;
+    expect(longestAnswer(512 * mb)).to.be.within(100 * mb, 103 * mb);
+    // no bound is known, and two ways in which kernels say that there is none
+    for (const none of [0, 2 ** 63, 2 ** 64]) expect(longestAnswer(none)).to.equal(256 * mb);
   });
 
   describe('a watch', () => {
