@@ -135,9 +135,9 @@ function unclaimed({ key, service, world }: Case, address: Address, occasion: Oc
  * has in its status is not kept from it by a list, which anybody may write: its condition says who lists the address (decision 0069).
  */
 const IN_THE_WAY: Readonly<Record<Occasion, readonly Holder['kind'][]>> = {
-  request: ['writing', 'node', 'claim', 'ingress', 'external-ip'],
-  adopt: ['writing', 'node', 'claim'],
-  external: ['writing', 'node', 'claim', 'ingress'],
+  request: ['writing', 'node', 'claim', 'deleted', 'ingress', 'external-ip'],
+  adopt: ['writing', 'node', 'claim', 'deleted'],
+  external: ['writing', 'node', 'claim', 'deleted', 'ingress'],
 };
 
 function claimed(each: Case, claim: ClaimRecord, occasion: Occasion): Answer {

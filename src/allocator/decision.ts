@@ -2,6 +2,7 @@
 
 import type { Address, Family } from 'bgp-ts';
 import type { Labels } from '../model/labels.ts';
+import { ANNOTATION } from '../model/names.ts';
 import type { Service } from '../model/service.ts';
 import type { AddressBook } from './address-book.ts';
 import type { ClaimIndex } from './claim-index.ts';
@@ -135,6 +136,16 @@ export interface ServiceDecision {
 }
 
 export const ALLOCATED_CONDITION = 'herald.dev/Allocated';
+
+/** by its own words, or it did once: thousands of Services do not */
+export function asksForAddress(service: Service): boolean {
+  return (
+    service.isLoadBalancer ||
+    service.externalIps.length > 0 ||
+    service.annotations[ANNOTATION.externalIp] !== undefined ||
+    service.conditions.some(({ type }) => type === ALLOCATED_CONDITION)
+  );
+}
 
 export function isGrant(answer: Answer): answer is Grant {
   return answer.kind === 'keep' || answer.kind === 'create' || answer.kind === 'join';

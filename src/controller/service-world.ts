@@ -10,14 +10,13 @@ import type { ClaimRecord } from '../allocator/claim-record.ts';
 import type { ReachOf } from '../allocator/claim-writes.ts';
 import type { CoolDownOptions } from '../allocator/cool-down.ts';
 import { reservedAddresses } from '../allocator/decide-external.ts';
-import { ALLOCATED_CONDITION, type World } from '../allocator/decision.ts';
+import { asksForAddress, type World } from '../allocator/decision.ts';
 import { type PoolChoice, poolChoice } from '../allocator/pool-choice.ts';
 import { hasSameTerms } from '../allocator/share-terms.ts';
 import { oldestFirst, Waiting, type Wish } from '../allocator/waiting.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpPool } from '../model/ip-pool.ts';
 import type { Labels } from '../model/labels.ts';
-import { ANNOTATION } from '../model/names.ts';
 import { type Service, serviceKey } from '../model/service.ts';
 import { isNewer } from '../sources/kube/object-key.ts';
 import { Slices } from '../turns/slices.ts';
@@ -280,13 +279,7 @@ export class ServiceWorld {
 
   /** thousands of Services want nothing of us */
   #concerns(service: Service): boolean {
-    return (
-      service.isLoadBalancer ||
-      service.externalIps.length > 0 ||
-      service.annotations[ANNOTATION.externalIp] !== undefined ||
-      service.conditions.some(({ type }) => type === ALLOCATED_CONDITION) ||
-      this.claims.ofService(serviceKey(service)).length > 0
-    );
+    return asksForAddress(service) || this.claims.ofService(serviceKey(service)).length > 0;
   }
 
   #serviceChanged(key: string, now: Service | undefined, before: Service | undefined): void {

@@ -14,7 +14,7 @@ import {
 } from '../../src/sources/kube/resources.ts';
 import { passes, untilValue } from '../support/poll.ts';
 import { EXCLUSIVE_POOL, poolBody } from './support/agent-documents.ts';
-import { type AgentRun, startAgent } from './support/agent-run.ts';
+import { type AgentRun, startAgent, untilSaved } from './support/agent-run.ts';
 import { type BirdRouter, startBird } from './support/bird.ts';
 import { at, type Cluster, conditionOf, startCluster } from './support/cluster.ts';
 import { type HeraldRun, startHerald } from './support/herald-run.ts';
@@ -158,6 +158,7 @@ describe('a claim that cannot be read', function () {
     expect(JSON.stringify(at(stands, 'spec', 'checks')), 'the check is left').to.include('exec');
 
     // an agent that starts again has the last good form from its saved View
+    await untilSaved(cluster, 'a', (view) => view.includes('198.51.100.0'));
     await agents.get('a')?.kill();
     await announcedBy('198.51.100.0', 'b');
     agents.set('a', await startAgent({ cluster, node: 'a' }));

@@ -1,6 +1,6 @@
 /** An agent of a test cluster as its DaemonSet runs it: the token of its pod, a state folder that outlives it, metrics and probes on a port of its own. */
 
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NAMESPACE } from '../../../src/model/names.ts';
 import { isNotFound } from '../../../src/sources/kube/api.ts';
@@ -50,6 +50,17 @@ export async function startAgent(options: AgentRunOptions): Promise<AgentRun> {
     ...(options.program !== undefined && { program: options.program }),
   });
   return Object.assign(run, { url: `http://127.0.0.1:${port}` });
+}
+
+/** A View that is saved comes later the slower the disk is. */
+export async function untilSaved(
+  { folder }: Cluster,
+  machine: string,
+  accept: (view: string) => boolean,
+): Promise<void> {
+  const file = join(folder, `machine-${machine}`, 'view.json');
+  const read = () => (existsSync(file) ? readFileSync(file, 'utf8') : '');
+  await untilValue(`the saved View of ${machine}`, read, accept, { timeoutMs: 60_000 });
 }
 
 /**
