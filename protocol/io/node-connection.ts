@@ -20,7 +20,7 @@
 import type { Socket } from 'node:net';
 import type { Address } from '../net/address.ts';
 import { formatEndpoint, parseEndpoint } from './endpoint.ts';
-import { isAcknowledged } from './kernel-queue.ts';
+import { hasArrived, isAcknowledged } from './kernel-queue.ts';
 import type { PieceReader, ReadTurns } from './read-turns.ts';
 import { transportError } from './system-error.ts';
 import {
@@ -93,7 +93,8 @@ export class NodeConnection implements Connection, PieceReader {
 
   get isAcknowledged(): boolean {
     if (this.#phase === 'connecting') return true;
-    if (!this.#socket.destroyed) this.#hasArrived = isAcknowledged(this.#socket);
+    const ask = this.#phase === 'open' ? isAcknowledged : hasArrived;
+    if (!this.#socket.destroyed) this.#hasArrived = ask(this.#socket);
     return this.#hasArrived;
   }
 
@@ -203,6 +204,7 @@ export class NodeConnection implements Connection, PieceReader {
     }
     if (this.#phase !== 'open') return;
     this.#phase = 'closing';
+    this.#hasArrived = false;
     this.#dropUnread();
     this.#uncork();
     this.#socket.end();

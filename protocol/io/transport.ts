@@ -91,7 +91,8 @@ export interface Connection {
   readonly bufferedBytes: number;
   /**
    * The kernel has had its acknowledgement for all that it was given: the other side's kernel has it. False while a path loses what is sent. True
-   * where the system does not tell. Nobody is told of the change: ask again. After `close` and `onClose` it is about all that was written before.
+   * where the system does not tell. Nobody is told of the change: ask again. After `close`, and after `onClose`, it is about
+   * what was written before, not about our FIN.
    */
   readonly isAcknowledged: boolean;
   /**

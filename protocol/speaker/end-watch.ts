@@ -33,7 +33,10 @@ export class EndWatch {
     if (this.#wire !== wire) return;
     this.#wire = undefined;
     this.#poll.stop();
-    if (hasArrived(wire)) this.#world.emit({ kind: 'end-arrived', peer: this.#name() });
+    const { connection } = wire;
+    if (connection === undefined || !hasArrived(wire)) return;
+    const { local, remote } = connection;
+    this.#world.emit({ kind: 'end-arrived', peer: this.#name(), local, remote });
   }
 }
 

@@ -69,7 +69,13 @@ export type PeerSpeakerEvent =
   | { readonly kind: 'update-fault'; readonly peer: string; readonly fault: BgpFault }
   | { readonly kind: 'update-issue'; readonly peer: string; readonly issue: Issue }
   /** after `down`: what we sent last, a NOTIFICATION, has arrived at the neighbour, as far as TCP tells. Without it the neighbour may know of no end */
-  | { readonly kind: 'end-arrived'; readonly peer: string }
+  | {
+      readonly kind: 'end-arrived';
+      readonly peer: string;
+      /** of the connection, as in `established` */
+      readonly local: Endpoint;
+      readonly remote: Endpoint;
+    }
   /**
    * No neighbour has this name any more: it is not configured, was renamed, or came by a range and is gone. The last event of this name.
    * `newName`: the same neighbour and its session go on under it.

@@ -118,7 +118,7 @@ export function desired(view: View): DesiredState {
   const { state, outlets } = decideAll(view);
   if (!outlets.some(({ isWasteful }) => isWasteful)) return state;
   // who does not take the place that it keeps keeps none
-  const kept = new Map(outlets.map(({ plan, taken }) => [plan.peer.name, taken]));
+  const kept = new Map(outlets.flatMap(({ key, taken }) => (key === '' ? [] : [[key, taken]])));
   return decideAll({ ...view, kept }).state;
 }
 
@@ -129,7 +129,7 @@ function decideAll(view: View): {
   const plans = usablePlans(
     view.documents.peers.flatMap(({ object }) => planPeer(object, view) ?? []),
   );
-  const outlets = plans.map((plan) => new Outlet(plan, view.kept?.get(plan.peer.name)));
+  const outlets = plans.map((plan) => new Outlet(plan, view.kept));
   const context = memo.context(view, plans);
   const { pools, formerPools = [] } = view.documents;
   const about = {

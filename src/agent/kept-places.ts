@@ -5,18 +5,28 @@
  */
 
 import type { Documents } from '../model/documents.ts';
-import type { ClaimDecision } from './desired.ts';
+import type { ClaimDecision, DesiredState } from './desired.ts';
+import { planKey } from './peer-settings.ts';
 
-/** by peer: names of claims */
+/** by session (planKey), which goes on where its BGPPeer is renamed: names of claims */
 export type KeptPlaces = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** undefined: there is room for all */
-export function keptPlaces(
-  decided: readonly ClaimDecision[],
-  { peers, claims }: Pick<Documents, 'peers' | 'claims'>,
-): KeptPlaces | undefined {
-  const least = Math.min(...peers.map(({ object }) => object.maxRoutes));
-  if (claims.length <= least) return undefined;
+/** there is room for all */
+export function isRoomy({ peers, claims }: Pick<Documents, 'peers' | 'claims'>): boolean {
+  return claims.length <= Math.min(...peers.map(({ object }) => object.maxRoutes));
+}
+
+export function keptPlaces({ plans, claims }: Pick<DesiredState, 'plans' | 'claims'>): KeptPlaces {
+  const byPeer = placesOf(claims);
+  return new Map(
+    plans.flatMap((plan) => {
+      const names = byPeer.get(plan.peer.name);
+      return plan.kind === 'refused' || names === undefined ? [] : [[planKey(plan), names]];
+    }),
+  );
+}
+
+function placesOf(decided: readonly ClaimDecision[]): KeptPlaces {
   const kept = new Map<string, Set<string>>();
   for (const { subject, gates, peers: outcomes } of decided) {
     const { claim, level } = subject;

@@ -32,6 +32,8 @@ interface Agreed {
 /** the other end, as that knows us: our own address is part of it */
 interface Router {
   readonly key: string;
+  /** the one connection, by both ends */
+  readonly connection: string;
   readonly address: string;
   readonly asn: number;
   readonly localAsn: number;
@@ -86,7 +88,7 @@ export class KeptRoutes {
         this.#wait();
         return;
       case 'end-arrived':
-        this.#endArrived(event.peer);
+        this.#endArrived(connectionOf(event));
         return;
       case 'removed':
         this.#rename(event.peer, event.newName);
@@ -101,7 +103,8 @@ export class KeptRoutes {
     if (state === 'established') return 0;
     const own = [...this.#lost.values()].filter((each) => each.name === name);
     if (own.length === 0) return peer.gracefulRestart?.restartSeconds ?? 0;
-    return Math.max(...own.map(({ seconds }) => seconds));
+    const counting = own.filter((each) => this.#leftMs(each) > 0);
+    return Math.max(0, ...counting.map(({ seconds }) => seconds));
   }
 
   /** for how long a router that cannot be told anything may still have routes of this node */
@@ -115,12 +118,15 @@ export class KeptRoutes {
     return Math.max(0, ...before, ...lost.map((each) => this.#leftMs(each)));
   }
 
-  /** routers that may have our routes, and that no document is about any more */
+  /** routers that may have our routes, and that no session of a BGPPeer leads to any more */
   get abandoned(): readonly Lost[] {
     const { plans } = this.#options.agent.decided;
-    return [...this.#lost.values()].filter(
-      (each) => this.#leftMs(each) > 0 && !plans.some(({ peer }) => isOf(each.name, peer.name)),
-    );
+    const isAbandoned = ({ name, router }: Lost) => {
+      const other = this.#agreed.get(name);
+      if (other !== undefined) return other.router.key !== router.key;
+      return !plans.some(({ peer }) => isOf(name, peer.name));
+    };
+    return [...this.#lost.values()].filter((each) => this.#leftMs(each) > 0 && isAbandoned(each));
   }
 
   #leftMs({ sinceMs, seconds }: Pick<Lost, 'sinceMs' | 'seconds'>): number {
@@ -133,9 +139,9 @@ export class KeptRoutes {
     if (leftMs > 0) this.#options.timers.start('kept', leftMs, this.#onForgotten);
   }
 
-  #endArrived(peer: string): void {
+  #endArrived(connection: string): void {
     for (const [key, lost] of this.#lost) {
-      if (lost.name !== peer || !lost.isEnding) continue;
+      if (lost.router.connection !== connection || !lost.isEnding) continue;
       this.#lost.set(key, { ...lost, seconds: 0, isEnding: false });
     }
   }
@@ -151,20 +157,20 @@ export class KeptRoutes {
     }
   }
 
-  #agree({ peer, local, remote, negotiated }: SpeakerEvent & { kind: 'established' }): void {
+  #agree(event: SpeakerEvent & { kind: 'established' }): void {
+    const { peer, local, remote, negotiated } = event;
     const { holdTimeSeconds, peerGracefulRestart, peerAsn: asn, localAsn } = negotiated;
-    const key = `${endpointKey(remote)} ${endpointKey(local)}`;
-    const router = { key, address: formatEndpoint(remote), asn, localAsn };
-    const restartSeconds = peerGracefulRestart === undefined ? 0 : this.#restartSecondsOf(peer);
-    this.#agreed.set(peer, { router, holdSeconds: holdTimeSeconds, restartSeconds });
+    const plan = this.#options.agent.decided.plans.find((each) => isOf(peer, each.peer.name));
+    // not that of the socket: of a connection that the router dialled it is any
+    const key = `${endpointKey(remote)} ${plan?.peer.port ?? 0} ${endpointKey(local)}`;
+    const names = { key, connection: connectionOf(event), address: formatEndpoint(remote) };
+    const { restartSeconds = 0 } = plan?.peer.gracefulRestart ?? {};
+    this.#agreed.set(peer, {
+      router: { ...names, asn, localAsn },
+      holdSeconds: holdTimeSeconds,
+      restartSeconds: peerGracefulRestart === undefined ? 0 : restartSeconds,
+    });
     this.#lost.delete(key);
-  }
-
-  #restartSecondsOf(session: string): number {
-    const plan = this.#options.agent.decided.plans.find(({ peer: { name } }) =>
-      isOf(session, name),
-    );
-    return plan?.peer.gracefulRestart?.restartSeconds ?? 0;
   }
 
   #end({ peer, reason }: SpeakerEvent & { readonly kind: 'down' }): void {
@@ -180,9 +186,19 @@ export class KeptRoutes {
     const lost = { name: peer, router, sinceMs: this.#options.clock.now(), seconds };
     this.#lost.delete(router.key);
     this.#lost.set(router.key, { ...lost, isEnding: isOurs && !isSilence });
-    const [oldest] = this.#lost.keys();
-    if (this.#lost.size > MOST_LOST && oldest !== undefined) this.#lost.delete(oldest);
+    if (this.#lost.size > MOST_LOST) this.#forgetOne();
   }
+
+  /** the one that was lost first, and of those first one that counts no more */
+  #forgetOne(): void {
+    const keys = [...this.#lost].filter(([, lost]) => this.#leftMs(lost) <= 0).map(([key]) => key);
+    const [oldest] = [...keys, ...this.#lost.keys()];
+    if (oldest !== undefined) this.#lost.delete(oldest);
+  }
+}
+
+function connectionOf({ local, remote }: Record<'local' | 'remote', Endpoint>): string {
+  return `${formatEndpoint(local)} ${formatEndpoint(remote)}`;
 }
 
 function endpointKey({ address, zone = '' }: Endpoint): string {

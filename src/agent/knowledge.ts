@@ -27,8 +27,9 @@ import { departuresAfter, isAnnounced } from './departures.ts';
 import type { ClaimDecision, DesiredState } from './desired.ts';
 import { claimFinding, type JoinCheck, joinFinding } from './health.ts';
 import { type Heard, HeardDocuments } from './heard-documents.ts';
-import { keptPlaces } from './kept-places.ts';
+import { isRoomy, type KeptPlaces, keptPlaces } from './kept-places.ts';
 import type { PasswordFiles } from './password-files.ts';
+import type { PeerPlan } from './peer-settings.ts';
 import {
   documentsFrom,
   originOf,
@@ -74,6 +75,8 @@ export class Knowledge {
   readonly #options: KnowledgeOptions;
   readonly verdicts = new Map<string, Verdict>();
   #decided: readonly ClaimDecision[] = [];
+  #plans: readonly PeerPlan[] = [];
+  #places: KeptPlaces | undefined;
   #wasAnnounced: ReadonlySet<string> | undefined;
   readonly #heard: HeardDocuments;
   #cluster: ClusterMemory = NO_CLUSTER_MEMORY;
@@ -223,9 +226,18 @@ export class Knowledge {
    * Which claims are announced, as it was decided: a check that is added to one of them must not close it before it has
    * failed. What is not announced has to pass first, however well it was when it was here last.
    */
-  rememberAnnounced({ claims }: DesiredState): void {
+  rememberAnnounced({ claims, plans }: DesiredState): void {
     this.#decided = claims;
+    this.#plans = plans;
     this.#wasAnnounced = undefined;
+    this.#places = undefined;
+  }
+
+  /** worked out once for a decision, and only where not all claims have room */
+  #keptPlaces(): KeptPlaces | undefined {
+    if (isRoomy(this.documents ?? NO_DOCUMENTS)) return undefined;
+    this.#places ??= keptPlaces({ claims: this.#decided, plans: this.#plans });
+    return this.#places;
   }
 
   /** by claim name, after the last decision; worked out when somebody asks, since most claims have nothing to check */
@@ -287,7 +299,7 @@ export class Knowledge {
       ...optional('fencedSinceMs', this.fencedSinceMs),
       ...optional('announcer', this.#options.announcer?.()),
       ...optional('discards', this.discards),
-      ...optional('kept', keptPlaces(this.#decided, this.documents ?? NO_DOCUMENTS)),
+      ...optional('kept', this.#keptPlaces()),
       hasLapsed: this.hasLapsed,
       ...optional('serviceFacts', this.serviceFacts),
     };

@@ -7,7 +7,8 @@ import type { Route } from 'bgp-ts';
 import { type Aggregate, AggregateRoutes } from './aggregates.ts';
 import type { PeerStep } from './decision-memo.ts';
 import type { PeerDecision } from './desired.ts';
-import type { PeerPlan } from './peer-settings.ts';
+import type { KeptPlaces } from './kept-places.ts';
+import { type PeerPlan, planKey } from './peer-settings.ts';
 
 export class Outlet {
   readonly plan: PeerPlan;
@@ -23,9 +24,13 @@ export class Outlet {
   /** the last decision: thousands of claims in a row get the same, and share it */
   last?: PeerDecision;
 
-  constructor(plan: PeerPlan, kept: ReadonlySet<string> | undefined) {
+  /** of the session, as in `KeptPlaces`; empty: it cannot be */
+  readonly key: string;
+
+  constructor(plan: PeerPlan, kept: KeptPlaces | undefined) {
     this.plan = plan;
-    this.#reserved = new Set(kept);
+    this.key = plan.kind === 'refused' ? '' : planKey(plan);
+    this.#reserved = new Set(kept?.get(this.key));
   }
 
   hasRoom(name: string, aggregate: Aggregate | undefined): boolean {

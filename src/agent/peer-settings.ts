@@ -163,7 +163,7 @@ function withoutTwins(plans: readonly PeerPlan[]): readonly PeerPlan[] {
 }
 
 /** Routers of a range dial us: they are known by their address alone, whatever port or source the documents name beside it. */
-function planKey(plan: Exclude<PeerPlan, { kind: 'refused' }>): string {
+export function planKey(plan: Exclude<PeerPlan, { kind: 'refused' }>): string {
   if (plan.kind === 'range') return `range ${prefixKey(plan.range)}`;
   const { address, zone = '', port = DEFAULT_PORT, sourceAddress, sourceInterface } = plan.settings;
   const source = sourceAddress === undefined ? '' : addressKey(sourceAddress);

@@ -143,7 +143,7 @@ function sessionStatus(input: StatusInput, plan: PeerPlan): readonly SessionStat
   }));
 }
 
-/** of a BGPPeer that was deleted, or does not select this node any more */
+/** of a BGPPeer that was deleted, does not select this node any more, or leads to another router now */
 function abandonedSession({ timeOf }: StatusInput, lost: Lost): SessionStatus {
   const { name: peer, router, seconds: keptSeconds, sinceMs } = lost;
   const { address, asn, localAsn } = router;
@@ -153,7 +153,7 @@ function abandonedSession({ timeOf }: StatusInput, lost: Lost): SessionStatus {
     since: timeOf(sinceMs),
     routesSent: 0,
     routesReceived: 0,
-    lastError: `no BGPPeer is for this router any more; it may keep the routes of this node for ${keptSeconds} s`,
+    lastError: `no session leads to this router any more; it may keep the routes of this node for ${keptSeconds} s`,
   };
 }
 

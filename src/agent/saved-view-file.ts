@@ -89,6 +89,13 @@ export class SavedViewFile implements ViewStore {
       await file.close();
     }
     await rename(temporary, this.#path);
+    // the new name is on disk, too: a loss of power brings no older View back
+    const folder = await open(dirname(this.#path), 'r');
+    try {
+      await folder.sync();
+    } finally {
+      await folder.close();
+    }
   }
 
   #tell(message: string, error: unknown): void {

@@ -39,7 +39,7 @@ export interface GateStatus extends Gate {
   readonly since: string;
 }
 
-/** `state` of a router that no BGPPeer is for any more, and that may still have our routes */
+/** `state` of a router that no session leads to any more, and that may still have our routes */
 export const ABANDONED = 'removed';
 
 export interface SessionStatus {

@@ -6,6 +6,7 @@ import type { Agent } from './agent.ts';
 import type { GateName } from './gate.ts';
 import type { ReportHealth } from './kube-report/kube-report.ts';
 import { refusalsOf } from './refusals.ts';
+import { ABANDONED } from './status.ts';
 
 type Told = Pick<Agent, 'status' | 'sessions' | 'decided' | 'announced' | 'carriers' | 'documents'>;
 
@@ -33,14 +34,15 @@ export function agentFacts(agent: Told, report: ReportHealth | undefined): Agent
  */
 export function agentReadiness(agent: Told, report: ReportHealth | undefined): Health {
   const { joined, stale, sessions } = agent.status({ claims: false });
-  const up = sessions.filter(({ state }) => state === 'established').length;
+  const configured = sessions.filter(({ state }) => state !== ABANDONED);
+  const up = configured.filter(({ state }) => state === 'established').length;
   const hasDocuments = agent.documents !== undefined;
   return {
     ok: hasDocuments && report?.objection === undefined,
     lines: [
       hasDocuments ? 'documents: read' : 'documents: none yet',
       `joined: ${joined.state === 'open' ? 'yes' : 'no'}, ${joined.sentence}`,
-      `sessions: ${up} of ${sessions.length} up`,
+      `sessions: ${up} of ${configured.length} up`,
       ...(stale === undefined ? [] : [`stale: ${stale.sentence}`]),
       ...(report?.objection === undefined ? [] : [`refused: ${report.objection}`]),
     ],

@@ -37,7 +37,7 @@ function keepsSeconds(
   const spec = peerOf(name);
   if (spec === undefined) return keptSeconds;
   const hold = state === 'Established' ? agreed(spec.timers.holdSeconds) : spec.timers.holdSeconds;
-  return Math.max(hold, spec.gracefulRestart?.restartSeconds ?? 0);
+  return Math.max(hold, spec.gracefulRestart?.restartSeconds ?? 0, keptSeconds);
 }
 
 function agreed(holdSeconds: number): number {

@@ -120,10 +120,11 @@ class Report implements KubeReport {
 
   async stop(how: 'away' | 'restart'): Promise<void> {
     this.#unsubscribe();
-    await Promise.all([
-      how === 'away' ? this.#leave() : this.#writer.stop('keep'),
-      this.#lease.stop(this.#lastWord(how)),
-    ]);
+    if (how === 'restart') {
+      await Promise.all([this.#writer.stop('keep'), this.#lease.stop(this.#lastWord(how))]);
+      return;
+    }
+    await this.#leave();
   }
 
   /**
@@ -135,7 +136,10 @@ class Report implements KubeReport {
     const { agent, clock } = this.#options;
     const isKept = await agent.giveBack(true);
     if (isKept) this.#end = { at: new Date(clock.wallTimeMs()).toISOString() };
-    const isWritten = await this.#writer.stop('leave');
+    const [isWritten] = await Promise.all([
+      this.#writer.stop('leave'),
+      this.#lease.stop(this.#lastWord('away')),
+    ]);
     if (!isKept || !isWritten) await agent.giveBack(false);
   }
 

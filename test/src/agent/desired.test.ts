@@ -426,7 +426,7 @@ describe('desired: maxRoutes', () => {
     });
     const follow = (before: readonly Sourced<IpClaim>[], claims: readonly Sourced<IpClaim>[]) => {
       const decided = desired(view({ documents: of(before), cluster: IN_CLUSTER }));
-      const kept = keptPlaces(decided.claims, of(claims));
+      const kept = keptPlaces(decided);
       return desired(
         view({ documents: of(claims), cluster: IN_CLUSTER, ...optional('kept', kept) }),
       );
@@ -437,6 +437,16 @@ describe('desired: maxRoutes', () => {
       expect(announced(state)).to.deep.equal(['tor 198.51.100.2', 'tor 198.51.100.3']);
       const refused = state.claims.find(({ subject }) => subject.claim === older);
       expect(refused?.peers[0]?.allowed.isLimit).to.equal(true);
+    });
+
+    it('keeps them where the BGPPeer is renamed, which the session survives', () => {
+      const kept = keptPlaces(desired(view({ documents: of(here), cluster: IN_CLUSTER })));
+      const renamed = {
+        ...documents({ peers: [peer({ name: 'spine', maxRoutes: 2 })] }),
+        claims: [...here, older],
+      };
+      const state = desired(view({ documents: renamed, cluster: IN_CLUSTER, kept }));
+      expect(announced(state)).to.deep.equal(['spine 198.51.100.2', 'spine 198.51.100.3']);
     });
 
     it('gives the place of one that is withdrawn or gone to the next one in the same decision', () => {
@@ -462,7 +472,7 @@ describe('desired: maxRoutes', () => {
       const three = [older, ...here];
       const before = { ...of(three), ...documents({ peers: [peer()] }), claims: three };
       const decided = desired(view({ documents: before, cluster: IN_CLUSTER }));
-      const kept = keptPlaces(decided.claims, of(three));
+      const kept = keptPlaces(decided);
       const state = desired(
         view({ documents: of(three), cluster: IN_CLUSTER, ...optional('kept', kept) }),
       );

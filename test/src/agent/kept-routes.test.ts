@@ -20,6 +20,8 @@ interface Wanted {
   readonly isAware?: boolean;
 }
 
+type Ends = Pick<SpeakerEvent & { kind: 'established' }, 'local' | 'remote'>;
+
 /** one peer, as far as it matters here */
 function world({ hasRestart = true, isAware = hasRestart }: Wanted = {}) {
   const clock = new ManualClock();
@@ -46,11 +48,15 @@ function world({ hasRestart = true, isAware = hasRestart }: Wanted = {}) {
     session.state = 'established';
     state.take(establishedAs(session.name, remote));
   };
+  const endArrives = (peer = session.name, remote = ROUTER) => {
+    const { local, remote: end } = establishedAs(peer, remote) as unknown as Ends;
+    state.take({ kind: 'end-arrived', peer, local, remote: end });
+  };
   const down = (reason: DownReason, hasArrived = true) => {
     session.state = 'idle';
     state.take({ kind: 'down', peer: session.name, wasEstablished: true, reason });
     const isOurs = reason.kind === 'notification-sent' || reason.kind === 'stopped';
-    if (isOurs && hasArrived) state.take({ kind: 'end-arrived', peer: session.name });
+    if (isOurs && hasArrived) endArrives();
   };
   const rename = (newName: string) => {
     state.take({ kind: 'removed', peer: session.name, newName });
@@ -68,7 +74,11 @@ function world({ hasRestart = true, isAware = hasRestart }: Wanted = {}) {
     down: { kind: 'down', peer, wasEstablished: true, reason: CLOSED } as const,
   };
   const seconds = () => kept.secondsOf(plan, session);
-  return { clock, kept, state, told, up, down, rename, remove, seconds, member };
+  const use = (port: number) => {
+    agent.decided.plans = [{ ...plan, peer: { ...plan.peer, port } } as PeerPlan];
+  };
+  const acts = { up, down, rename, remove, use, endArrives };
+  return { clock, kept, state, told, seconds, member, ...acts };
 }
 
 const CLOSED: DownReason = { kind: 'disconnected', detail: 'read ECONNRESET' };
@@ -163,11 +173,11 @@ describe('what routers keep of sessions that are down', () => {
   });
 
   it('is nothing from when our NOTIFICATION has arrived, and the router that fell silent keeps its time', () => {
-    const { kept, state, up, down } = world(NO_RESTART);
+    const { kept, endArrives, up, down } = world(NO_RESTART);
     up();
     down(FAULT, false);
     expect(kept.leftMs).to.equal((HOLD_SECONDS + 3) * 1000);
-    state.take({ kind: 'end-arrived', peer: 'tor' });
+    endArrives();
     expect(kept.leftMs).to.equal(0);
     up();
     down(SILENCE);
@@ -207,5 +217,58 @@ describe('what routers keep of sessions that are down', () => {
     expect(kept.leftMs).to.equal((RESTART_SECONDS + 3) * 1000);
     up();
     expect(kept.leftMs).to.equal(0);
+  });
+
+  it('is of one router where another one is on another port of the same address', () => {
+    const { kept, up, down, use } = world();
+    use(179);
+    up();
+    down(CLOSED);
+    use(1179);
+    up();
+    expect(kept.leftMs).to.equal((RESTART_SECONDS + 3) * 1000);
+  });
+
+  it('is listed for the router that was left, and counts no longer than that keeps it', () => {
+    const { clock, kept, seconds, up, down } = world(NO_RESTART);
+    up();
+    down(FAULT, false);
+    up('198.51.100.2');
+    expect(kept.abandoned.map(({ router }) => router.address)).to.deep.equal([`${ROUTER}:179`]);
+    clock.advance((HOLD_SECONDS + 3) * 1000);
+    expect(kept.abandoned).to.deep.equal([]);
+    down(CEASE);
+    expect(seconds()).to.equal(0);
+  });
+
+  it('ends for the connection whose NOTIFICATION has arrived, whatever name it has by then', () => {
+    const { kept, up, down, rename, endArrives } = world(NO_RESTART);
+    up();
+    down(FAULT, false);
+    rename('spine');
+    up('198.51.100.2');
+    down(FAULT, false);
+    endArrives('tor', '198.51.100.2');
+    expect(kept.leftMs, 'the first one has not arrived').to.equal((HOLD_SECONDS + 3) * 1000);
+    endArrives('tor', ROUTER);
+    expect(kept.leftMs).to.equal(0);
+  });
+
+  it('is forgotten for those that count no more before one that counts', () => {
+    const { kept, state, up, down } = world(NO_RESTART);
+    up();
+    down(FAULT, false);
+    for (let at = 0; at < 1100; at += 1) {
+      const peer = `range/${at}`;
+      const remote = `10.0.${at >> 8}.${at & 255}`;
+      const event = {
+        ...{ kind: 'established', peer, negotiated: { holdTimeSeconds: 90 } },
+        local: { address: ipv4('192.0.2.1'), port: 179 },
+        remote: { address: ipv4(remote), port: 40_000 },
+      };
+      state.take(event as unknown as SpeakerEvent);
+      state.take({ kind: 'down', peer, wasEstablished: true, reason: CEASE });
+    }
+    expect(kept.leftMs).to.equal((HOLD_SECONDS + 3) * 1000);
   });
 });
