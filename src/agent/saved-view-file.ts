@@ -89,13 +89,7 @@ export class SavedViewFile implements ViewStore {
       await file.close();
     }
     await rename(temporary, this.#path);
-    // the new name is on disk, too: a loss of power brings no older View back
-    const folder = await open(dirname(this.#path), 'r');
-    try {
-      await folder.sync();
-    } finally {
-      await folder.close();
-    }
+    await syncFolder(dirname(this.#path));
   }
 
   #tell(message: string, error: unknown): void {
@@ -103,5 +97,17 @@ export class SavedViewFile implements ViewStore {
     // what has no code is a mistake of ours, not of the disk
     if (code === undefined) throw error;
     this.#log.warn('state.save', { file: this.#path, code }, message);
+  }
+}
+
+/** The new name is on disk, too: a loss of power brings no older View back. Not every file system can say so of a folder. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } catch (error) {
+    if (errorCode(error) !== 'EINVAL' && errorCode(error) !== 'ENOTSUP') throw error;
+  } finally {
+    await folder.close();
   }
 }
