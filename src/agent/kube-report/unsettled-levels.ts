@@ -77,6 +77,8 @@ export class UnsettledLevels {
       const now = before?.level === level ? before : { level, sinceMs: nowMs, lineMs: nowMs };
       seen.set(claim.name, now);
       const rank = level > 0 ? LEAVES : isStraight(claim.labels, this.#node) ? SETTLED : COMES;
+      // a later move of the same claim has a turn of its own
+      if (rank !== COMES) delete now.turnMs;
       if (rank === SETTLED && nowMs - now.sinceMs >= SETTLED_MS) continue;
       waiting.push({ claim, seen: now, rank });
     }

@@ -1,3 +1,4 @@
+import { formatAddress } from 'bgp-ts';
 import { expect } from 'chai';
 import { UnsettledLevels } from '../../../../src/agent/kube-report/unsettled-levels.ts';
 import type { IpClaim } from '../../../../src/model/ip-claim.ts';
@@ -60,5 +61,18 @@ describe('the levels that a node tells of', () => {
       for (const address of addresses(levels, moving, nowMs).slice(0, 300)) seen.add(address);
     }
     expect(seen.size).to.equal(moving.length);
+  });
+
+  it('gives a claim that comes a second time a turn of its own', () => {
+    const levels = new UnsettledLevels(NODE);
+    const moving = (from: number) =>
+      Array.from({ length: 300 }, (_, index) => at(from + index, { [OWN]: '0', [OTHER]: '2' }));
+    const first = at(0, { [OWN]: '0', [OTHER]: '2' });
+    addresses(levels, [first, ...moving(1)], 0);
+    addresses(levels, [at(0, { [OWN]: '0' }), ...moving(1)], 1000);
+    addresses(levels, [first, ...moving(400)], 59_000);
+    // its first turn would be over now
+    const now = addresses(levels, [first, ...moving(400)], 61_000).slice(0, 300);
+    expect(now).to.include(formatAddress(first.address));
   });
 });
