@@ -235,9 +235,13 @@ export class PlacementLoop {
 
   async #place(key: string): Promise<QueueOutcome> {
     const document = this.#known(key);
-    if (document === undefined || isLeftAlone(document)) return DONE;
+    if (document === undefined || isLeftAlone(document)) {
+      this.#mover.rest(key);
+      return DONE;
+    }
     const looked = lookAt(document, (claim) => this.#poolOf(claim));
     if (looked.kind !== 'subject') {
+      this.#mover.rest(key);
       this.#judge(document, looked.verdict);
       return DONE;
     }

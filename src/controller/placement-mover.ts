@@ -15,7 +15,7 @@ import type { ControllerCaches } from './caches.ts';
 import type { LivenessView } from './liveness-watch.ts';
 import type { PlacementEndpoints } from './placement-endpoints.ts';
 import type { PlacementIndex } from './placement-index.ts';
-import { MovesByNode, steppedDown, steppedUp } from './placement-leaving.ts';
+import { MovesUnderWay, wayOf } from './placement-leaving.ts';
 import {
   ANSWER_MS,
   AVOID_MS,
@@ -61,8 +61,9 @@ export class Mover {
   readonly #memories = new Map<string, MoveMemory>();
   /** claims that are not where they shall be */
   readonly #unsettled = new Set<string>();
-  readonly #leaving: MovesByNode;
-  readonly #coming: MovesByNode;
+  /** claims that are where they shall be, and that all announce while a node is off: for hours */
+  readonly #awaiting = new Set<string>();
+  readonly #moves: MovesUnderWay;
   readonly #refusals: PlacementRefusals;
   readonly #teller: PlacementTeller;
   readonly #filling = new Filling();
@@ -76,8 +77,7 @@ export class Mover {
       (label, name) => this.#memories.get(name)?.left.has(label) === true,
       (label) => options.nodes.factsOf(this.#nodeOf(label)).ipNode !== undefined,
     );
-    this.#leaving = new MovesByNode(options.requeue);
-    this.#coming = new MovesByNode(options.requeue);
+    this.#moves = new MovesUnderWay(options.requeue);
     this.#refusals = new PlacementRefusals(options.clock.now());
     this.#teller = new PlacementTeller(options);
   }
@@ -85,18 +85,20 @@ export class Mover {
   /** claims that a node whose standing changes may be for */
   *unsettled(): Iterable<string> {
     yield* this.#unsettled;
+    yield* this.#awaiting;
     yield* this.#refusals.waiting();
   }
 
   /** labels of nodes of which anything is kept */
   get remembered(): ReadonlySet<string> {
-    return new Set([...this.#lost.labels, ...this.#leaving.labels, ...this.#coming.labels]);
+    return new Set([...this.#lost.labels, ...this.#moves.labels]);
   }
 
   /** claims that may wait for an answer of this node */
   *waitingFor(node: string): Iterable<string> {
     for (const name of this.#options.index.claimsOf(node)) {
-      if (this.#unsettled.has(name) || this.#refusals.isWaiting(name)) yield name;
+      const isOpen = this.#unsettled.has(name) || this.#awaiting.has(name);
+      if (isOpen || this.#refusals.isWaiting(name)) yield name;
     }
     // one that has lost its label has no part in the claim any more, and yet its word that it has left is waited for
     for (const name of this.#lost.waiting(nodeLabel(node))) {
@@ -106,10 +108,16 @@ export class Mover {
 
   forget(name: string): void {
     this.#memories.delete(name);
-    this.#unsettled.delete(name);
-    this.#slots.delete(name);
     this.#refusals.forget(name);
-    this.#endMoves(name);
+    this.rest(name);
+  }
+
+  /** Nothing is done about it: it keeps no other waiting. */
+  rest(name: string): void {
+    this.#slots.delete(name);
+    this.#awaiting.delete(name);
+    this.#unsettled.delete(name);
+    this.#moves.end(name);
   }
 
   /** Others may be able to announce it now. */
@@ -120,6 +128,7 @@ export class Mover {
   next(subject: PlacementSubject): Next {
     const { clock, index } = this.#options;
     const memory = this.#memory(subject);
+    this.#awaiting.delete(subject.name);
     const holder = this.#lookAtHolder(subject, memory);
     const decision = this.#decide(subject, memory);
     if (decision.kind === 'place' && this.#options.liveness.isLearning) {
@@ -156,13 +165,7 @@ export class Mover {
     for (const [label, value] of Object.entries(write.labels)) {
       if (value === null) this.#lost.add(label, name);
     }
-    const down = steppedDown(levelsOf(claim), write);
-    const up = steppedUp(levelsOf(claim), write);
-    if (down !== undefined) {
-      this.#coming.end(name);
-      this.#leaving.begin(name, down);
-    }
-    if (up !== undefined) this.#coming.begin(name, up);
+    this.#moves.wrote(name, wayOf(levelsOf(claim), write));
     const { node } = write;
     const from = claim.node;
     if (node === undefined || node === null || node === from) return;
@@ -178,8 +181,9 @@ export class Mover {
   rebalance(subjects: Iterable<PlacementSubject>): string | undefined {
     if (this.#unsettled.size > 0 || this.#options.liveness.isBlind) return undefined;
     const { nodes, clock } = this.#options;
-    const isRefused = (name: string) => this.#refusals.avoided(name).size > 0;
-    const move = rebalanceOf(subjects, nodes, isRefused);
+    const isBound = (name: string) =>
+      this.#awaiting.has(name) || this.#refusals.avoided(name).size > 0;
+    const move = rebalanceOf(subjects, nodes, isBound);
     if (move === undefined) return undefined;
     const memory = this.#memories.get(move.claim) ?? newMemory(clock.now());
     memory.intent = move.to;
@@ -278,6 +282,7 @@ export class Mover {
 
   #nobody(subject: PlacementSubject): Next {
     const { name, claim, group, demand } = subject;
+    this.#moves.end(name);
     this.#unsettled.add(name);
     const why = this.#options.nodes.whyNobody(group, demand);
     const where = claim.node === undefined ? '' : `; it stays on ${claim.node}`;
@@ -291,13 +296,15 @@ export class Mover {
   #settled(subject: PlacementSubject, memory: MoveMemory): Next {
     const { name, claim } = subject;
     const { node = '' } = claim;
+    this.#moves.end(name);
     const holder = this.#part(nodeLabel(node), subject, memory);
     const isLate = isOverdue(memory, this.#options.clock.now());
     const isThere = isHeldBy(holder, isLate) || claim.withdrawn !== undefined;
     if (ANYCAST_LABEL in claim.labels) {
       const waiting = isThere ? awaitUnaware(subject, memory, this.#options) : undefined;
       if (waiting !== undefined) {
-        this.#unsettled.add(name);
+        this.rest(name);
+        this.#awaiting.add(name);
         return waiting;
       }
       const write = leaveAnycast(claim.labels, isThere);
@@ -307,7 +314,7 @@ export class Mover {
       this.#unsettled.add(name);
       return { kind: 'rest', again: LOOK_AGAIN };
     }
-    this.#rests(name);
+    this.rest(name);
     // its refusal may be of before: what it answers to the claim as it stands is waited for
     if (holder.refusal !== undefined && holder.answer === undefined) this.#unsettled.add(name);
     if (isForgettable(memory)) this.#memories.delete(name);
@@ -324,7 +331,7 @@ export class Mover {
     this.#options.index.hold(subject.name, other.node);
     const step = this.#step(subject, memory, other.node);
     return step.kind === 'write'
-      ? { kind: 'write', write: step.write }
+      ? this.#mayWrite(subject, step.write)
       : { kind: 'rest', again: LOOK_AGAIN };
   }
 
@@ -340,7 +347,7 @@ export class Mover {
     const isSure = isHeard && !liveness.isBlind && !liveness.isLearning;
     if (dueMs === undefined || nowMs < dueMs || !isSure) {
       // alone it waits for itself and keeps nobody from anything
-      if (levelsOf(claim).size === 1) this.#rests(name);
+      if (levelsOf(claim).size === 1) this.rest(name);
       else this.#unsettled.add(name);
       if (dueMs === undefined) return { ...REST, verdict: EXCLUSIVE_PLACED };
       const afterMs = Math.max(dueMs - nowMs, LOOK_AGAIN_MS);
@@ -353,29 +360,28 @@ export class Mover {
     return this.next(subject);
   }
 
-  #rests(name: string): void {
-    this.#unsettled.delete(name);
-    this.#endMoves(name);
-  }
-
   /** A first place is given at once; who has one moves within limits, and not while we are blind. */
   #mayWrite(subject: PlacementSubject, write: ClaimWrite): Next {
     const { liveness, budget, clock } = this.#options;
     const { name, claim } = subject;
     this.#unsettled.add(name);
-    const down = steppedDown(levelsOf(claim), write);
-    const up = steppedUp(levelsOf(claim), write);
-    if (up !== undefined && !this.#coming.mayBegin(name, up)) return WAIT_IN_LINE;
+    const way = wayOf(levelsOf(claim), write);
     const isStraight =
-      !this.#leaving.has(name) &&
+      !this.#moves.isLeaving(name) &&
       claim.node !== undefined &&
       typeof write.node === 'string' &&
       write.node !== claim.node;
-    if (down === undefined && !isStraight) return { kind: 'write', write };
-    if (liveness.isBlind) return { kind: 'rest', again: LOOK_AGAIN };
-    if (down !== undefined && !this.#leaving.mayBegin(name, down)) return WAIT_IN_LINE;
+    const isMove = way.down !== undefined || isStraight;
+    if (isMove && liveness.isBlind) return { kind: 'rest', again: LOOK_AGAIN };
     const nowMs = clock.now();
-    const turnMs = down === undefined ? undefined : this.#refusals.turnMs(name, nowMs);
+    const inLine = this.#moves.reserve(name, way, nowMs);
+    if (inLine !== undefined) {
+      const { isLong, who, label } = inLine;
+      if (isLong) this.#teller.inLine(subject, `${who} ${this.#nodeOf(label)}`);
+      return WAIT_IN_LINE;
+    }
+    if (!isMove) return { kind: 'write', write };
+    const turnMs = way.down === undefined ? undefined : this.#refusals.turnMs(name, nowMs);
     const dueMs = turnMs ?? this.#slots.get(name) ?? budget.reserve(nowMs);
     if (dueMs > nowMs) {
       if (turnMs === undefined) this.#slots.set(name, dueMs);
@@ -383,10 +389,5 @@ export class Mover {
     }
     this.#slots.delete(name);
     return { kind: 'write', write };
-  }
-
-  #endMoves(name: string): void {
-    this.#leaving.end(name);
-    this.#coming.end(name);
   }
 }

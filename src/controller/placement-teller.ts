@@ -53,6 +53,13 @@ export class PlacementTeller {
     this.warn(subject, 'NodeDoesNotAnswer', message);
   }
 
+  /** it may go when another has got there, and that takes minutes */
+  inLine(subject: PlacementSubject, others: string): void {
+    const address = formatAddress(subject.claim.address);
+    const message = `${address} waits: ${others}, and have not got there yet`;
+    this.warn(subject, 'WaitsInLine', message);
+  }
+
   warn({ meta }: PlacementSubject, reason: string, message: string): void {
     const object = documentRef('IPClaim', meta);
     this.#options.events.record({ object, type: 'Warning', reason, message });

@@ -46,7 +46,10 @@ const SETTLED_MS = 60_000;
 const COMES = 0;
 const LEAVES = 1;
 const SETTLED = 2;
-/** of those that come here so many have room in any case (ip-node-status.ts); the controller has no more under way to one node */
+/**
+ * of those that come here so many have room in any case (ip-node-status.ts); one leader has no more
+ * under way to one node, and the one before it may have begun others
+ */
 const MOST_AT_ONCE = 300;
 const TURN_MS = 60_000;
 
