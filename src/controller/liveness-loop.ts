@@ -55,6 +55,10 @@ export class LivenessLoop implements LivenessView {
     return this.#watch.lifeOf(node);
   }
 
+  hasRenewedTwice(node: string, sinceMs: number): boolean {
+    return this.#watch.hasRenewedTwice(node, sinceMs);
+  }
+
   onLook(listener: () => void): () => void {
     return this.#watch.onLook(listener);
   }

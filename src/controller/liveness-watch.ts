@@ -19,6 +19,8 @@ import { AGENT_ALIVE } from './liveness-condition.ts';
 /** What the placement loop wants to know. */
 export interface LivenessView {
   lifeOf(node: string): Life;
+  /** it has been seen to renew its Lease twice since (on the clock of the controller) */
+  hasRenewedTwice(node: string, sinceMs: number): boolean;
   /** most nodes fell silent together: move nothing */
   readonly isBlind: boolean;
   /** we have just begun, and not all that live have been heard yet: place nothing */
@@ -78,6 +80,10 @@ export class LivenessWatch implements LivenessView {
 
   lifeOf(node: string): Life {
     return this.#liveness.lifeOf(nodeLease(node), this.#options.clock.now());
+  }
+
+  hasRenewedTwice(node: string, sinceMs: number): boolean {
+    return this.#liveness.hasRenewedTwice(nodeLease(node), sinceMs);
   }
 
   onLook(listener: () => void): () => void {

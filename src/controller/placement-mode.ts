@@ -1,10 +1,11 @@
 /**
- * An anycast claim that became exclusive: all go on announcing it until those that do can hear that one alone shall. One that is cut off from the API would stand
+ * An anycast claim that became exclusive: all go on announcing it until each of those that do has
+ * taken that up, or has renewed its Lease since. One that is cut off from the API would stand
  * beside the holder, as good as that one, for as long as it is. No I/O.
  */
 
 import type { Clock } from 'bgp-ts';
-import { LONGEST_LEASE_SECONDS } from '../model/lease-times.ts';
+import { DEFAULT_LEASE_TIMES } from '../model/lease-times.ts';
 import { nodeLabel } from '../model/names.ts';
 import type { MoveMemory } from './placement-memory.ts';
 import type { Next } from './placement-next.ts';
@@ -12,9 +13,11 @@ import type { PlacementNodes } from './placement-nodes.ts';
 import { stillAnycast } from './placement-status.ts';
 import type { PlacementSubject } from './placement-subject.ts';
 
-/** every node that lives has renewed its Lease in this time */
-const RENEWED_MS = LONGEST_LEASE_SECONDS * 1000 + 5000;
-/** a node that comes back or goes is noticed at once */
+/** a node that lives has renewed its Lease twice in this time, and we have seen it */
+const RENEWED_MS = 2 * DEFAULT_LEASE_TIMES.lastSignMs + 1000;
+/** what is over by itself is not worth a write to each claim */
+const SAY_MS = 20_000;
+/** a node that comes back or goes is noticed at once; this is for others, e.g. after a stall */
 const AGAIN_MS = 60_000;
 
 export interface ModeOptions {
@@ -34,10 +37,11 @@ export function awaitUnaware(
   if (waitedMs >= maxStaleMs) return undefined;
   const { node: holder = '' } = claim;
   const version = labelled.get(nodeLabel(holder)) ?? BigInt(meta.resourceVersion);
-  const unaware = nodes.unaware(demand, version, waitedMs >= RENEWED_MS);
+  const unaware = nodes.unaware(demand, version, sinceMs);
   if (unaware.length === 0) return undefined;
-  const leftMs = RENEWED_MS - waitedMs;
-  if (leftMs > 0) return { kind: 'rest', again: { kind: 'retry', afterMs: leftMs } };
-  const again = { kind: 'retry', afterMs: Math.min(AGAIN_MS, maxStaleMs - waitedMs) } as const;
+  const isEarly = waitedMs < RENEWED_MS;
+  const nextMs = isEarly ? RENEWED_MS - waitedMs : Math.min(waitedMs, AGAIN_MS);
+  const again = { kind: 'retry', afterMs: Math.min(nextMs, maxStaleMs - waitedMs) } as const;
+  if (waitedMs < SAY_MS) return { kind: 'rest', again };
   return { kind: 'rest', again, verdict: stillAnycast(holder, unaware) };
 }

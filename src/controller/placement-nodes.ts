@@ -31,7 +31,7 @@ type NodeCaches = Pick<ControllerCaches, 'nodes' | 'ipNodes'>;
 
 export class PlacementNodes {
   readonly #caches: NodeCaches;
-  readonly #liveness: Pick<LivenessView, 'lifeOf'>;
+  readonly #liveness: Pick<LivenessView, 'lifeOf' | 'hasRenewedTwice'>;
   readonly #clock: Clock;
   readonly #demands = new Map<string, ClaimDemand>();
   readonly #groups = new Map<string, NodeGroup>();
@@ -50,7 +50,11 @@ export class PlacementNodes {
   readonly #cutSince = new Map<string, number>();
   readonly #backSince = new Map<string, number>();
 
-  constructor(caches: NodeCaches, liveness: Pick<LivenessView, 'lifeOf'>, clock: Clock) {
+  constructor(
+    caches: NodeCaches,
+    liveness: Pick<LivenessView, 'lifeOf' | 'hasRenewedTwice'>,
+    clock: Clock,
+  ) {
     this.#caches = caches;
     this.#liveness = liveness;
     this.#clock = clock;
@@ -117,14 +121,16 @@ export class PlacementNodes {
   }
 
   /**
-   * Nodes that may announce an anycast claim of this kind and may not hear of it: they have not taken up this version, and renew no Lease, or may have stopped to do so
-   * (`haveRenewed`: those that live have done it since). They are waited for as for a released address (quarantine.ts): until they are back, their Node
-   * is gone or out of service.
+   * Nodes that may announce an anycast claim of this kind and may not know what became of it: they
+   * have not taken up this version, and have not been seen to renew their Lease twice since. They
+   * are waited for as for a released address (quarantine.ts): until they are back, their Node is
+   * gone or out of service. Not one that renews and gets no news of its claims (0037).
    */
-  unaware({ placement }: ClaimDemand, version: bigint, haveRenewed: boolean): readonly string[] {
+  unaware({ placement }: ClaimDemand, version: bigint, sinceMs: number): readonly string[] {
     const names = [...this.#known()].filter((name) => {
       const { node, ipNode, life } = this.factsOf(name);
-      if ((haveRenewed && life === 'alive') || ipNode?.status.joined?.open !== true) return false;
+      if (ipNode?.status.joined?.open !== true) return false;
+      if (life === 'alive' && this.#liveness.hasRenewedTwice(name, sinceMs)) return false;
       const isMeant = node !== undefined && selects(placement.nodeSelector, node.labels);
       return isMeant && !this.#knows(name, version);
     });

@@ -30,11 +30,14 @@ export const EXCLUSIVE_PLACED: PlacementVerdict = {
 
 const MOST_NAMED = 3;
 
-/** It is to be exclusive, and some that announce it cannot hear of that. */
+/**
+ * It is to be exclusive, and some that announce it may not know. Each agent reads it, so it is
+ * written once and names those of that moment.
+ */
 export function stillAnycast(holder: string, unaware: readonly string[]): PlacementVerdict {
   const names = unaware.slice(0, MOST_NAMED).join(', ');
   const more = unaware.length > MOST_NAMED ? ` and ${unaware.length - MOST_NAMED} more` : '';
-  const message = `all nodes announce it until ${names}${more} can hear that ${holder} alone shall; delete the Node of a machine that is off, or taint it ${OUT_OF_SERVICE_TAINT}`;
+  const message = `all nodes announce it until each of them reaches the API, and then ${holder} alone (${names}${more} did not when this was written); delete the Node of a machine that is off, or taint it ${OUT_OF_SERVICE_TAINT}`;
   return { phase: PLACED, reason: 'AwaitingNodes', message };
 }
 

@@ -53,6 +53,8 @@ interface Sighting {
   changedLongAt: number;
   /** when that was */
   changedMs: number;
+  /** when it changed before that; absent: we have not seen that */
+  changedBeforeMs?: number;
   proofs: number;
   isReleased: boolean;
   /** was found silent for too long at a time when we were not blind, and has not been heard since */
@@ -127,6 +129,7 @@ export class Liveness {
     if (!lease.isReleased) known.times = leaseTimes(leaseSeconds(lease.durationSeconds));
     known.changedAt = this.#clock.at(known.times, nowMs);
     known.changedLongAt = this.#clock.at(DEFAULT_LEASE_TIMES, nowMs);
+    known.changedBeforeMs = known.changedMs;
     known.changedMs = nowMs;
     known.restartingMs = lease.restartingMs ?? 0;
     known.isReleased = lease.isReleased;
@@ -203,6 +206,15 @@ export class Liveness {
       return this.#leftMs(name, node, nowMs) > 0 ? 'silent' : 'dead';
     }
     return node.proofs >= PROOFS ? 'alive' : 'unproven';
+  }
+
+  /**
+   * Its Lease has been seen to change twice since. That it is `alive` after some time proves no
+   * renewal, since that time stands still while nobody is heard; nor does one change: a watch that
+   * was away for some time brings one of before.
+   */
+  hasRenewedTwice(name: string, sinceMs: number): boolean {
+    return (this.#nodes.get(name)?.changedBeforeMs ?? Number.NEGATIVE_INFINITY) > sinceMs;
   }
 
   /** We have just begun to look, and know of nodes that may yet prove to live: whoever was first would be given everything. */

@@ -1,6 +1,7 @@
 /** Nodes come and go for years, mostly under new names: nothing of those that are gone is kept. */
 
 import { expect } from 'chai';
+import type { LivenessView } from '../../../src/controller/liveness-watch.ts';
 import { PlacementEndpoints } from '../../../src/controller/placement-endpoints.ts';
 import { PlacementIndex } from '../../../src/controller/placement-index.ts';
 import { Mover } from '../../../src/controller/placement-mover.ts';
@@ -24,12 +25,17 @@ const DEMAND: ClaimDemand = {
   family: 'ipv4',
 };
 
+const LIVES: Pick<LivenessView, 'lifeOf' | 'hasRenewedTwice'> = {
+  lifeOf: () => 'alive',
+  hasRenewedTwice: () => true,
+};
+
 describe('placement, of nodes that are gone', () => {
   let world: ClusterWorld;
   let nodes: PlacementNodes;
   beforeEach(async () => {
     world = new ClusterWorld();
-    nodes = new PlacementNodes(world.caches, { lifeOf: () => 'alive' }, world.clock);
+    nodes = new PlacementNodes(world.caches, LIVES, world.clock);
     await world.sync();
     world.caches.subscribe('nodes', (name) => nodes.look(name));
     world.caches.subscribe('ipNodes', (name) => nodes.look(name));
@@ -73,7 +79,7 @@ describe('placement, of nodes that are gone', () => {
       liveness: {
         isBlind: false,
         isLearning: false,
-        lifeOf: () => 'alive',
+        ...LIVES,
         onLook: () => () => undefined,
       },
       events: world.events,

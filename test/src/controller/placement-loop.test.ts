@@ -560,17 +560,47 @@ describe('PlacementLoop', () => {
       expect(bed.labels(0)).to.deep.equal({ [ANYCAST_LABEL]: '', [label()]: '0' });
       const [condition] = Object(bed.status(0))['conditions'];
       expect(condition).to.deep.include({ status: 'True', reason: 'AwaitingNodes' });
-      expect(condition.message).to.include('until c can hear');
+      expect(condition.message).to.include('(c did not when this was written)');
       bed.agent('c').isSilent = false;
       await bed.run(12);
       alone();
       expect(Object(bed.status(0))['conditions'][0].reason).to.equal('Exclusive');
     });
 
+    it('has one status for that, whoever else is waited for meanwhile: all agents read it', async () => {
+      await begin();
+      const before = bed.writes().length;
+      for (const name of ['a', 'b']) bed.agent(name).isSilent = name !== bed.node(0);
+      await bed.run(120);
+      expect(bed.writes()).to.have.length(before);
+    });
+
     it('is announced by all also where its Lease has not run out yet', async () => {
       await begin({}, 1);
       expect(bed.labels(0)).to.deep.equal({ [ANYCAST_LABEL]: '', [label()]: '0' });
     });
+
+    for (const stall of [0, 5, 12, 30]) {
+      it(`is announced by all also after ${stall} s in which nobody was heard`, async () => {
+        bed = new Bed(exclusivePool('p', { placement: anycast }));
+        await bed.join('a', 'b', 'c');
+        bed.claim(0);
+        bed.control({ maxStaleMs: 86_400_000 });
+        await bed.run(12);
+        bed.agent('c').isSilent = true;
+        await bed.run(1);
+        bed.api.put(IP_POOLS, { ...exclusivePool('p'), metadata: { name: 'p', generation: 2 } });
+        await bed.run(4);
+        bed.isFrozen = true;
+        await bed.run(stall);
+        bed.isFrozen = false;
+        await bed.run(90);
+        expect(bed.labels(0)).to.deep.equal({ [ANYCAST_LABEL]: '', [label()]: '0' });
+        bed.agent('c').isSilent = false;
+        await bed.run(12);
+        alone();
+      });
+    }
 
     it('has its holder alone where nodes renew their Leases and write nothing else', async () => {
       await begin({}, 0);

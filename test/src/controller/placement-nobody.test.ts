@@ -26,6 +26,10 @@ class CountingLiveness implements LivenessView {
     return 'alive';
   }
 
+  hasRenewedTwice(): boolean {
+    return true;
+  }
+
   onLook(listener: () => void): () => void {
     this.look = listener;
     return () => undefined;

@@ -38,6 +38,10 @@ class Liveness implements LivenessView {
     return this.others.get(node) ?? 'alive';
   }
 
+  hasRenewedTwice(node: string): boolean {
+    return this.lifeOf(node) === 'alive';
+  }
+
   onLook(listener: () => void): () => void {
     this.look = listener;
     return () => undefined;

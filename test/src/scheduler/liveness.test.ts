@@ -82,6 +82,23 @@ describe('liveness', () => {
     expect(THREE.map((node) => cluster.life(node))).to.deep.equal(['alive', 'alive', 'alive']);
   });
 
+  it('knows a renewal as one of after a moment by the second that it sees', () => {
+    const liveness = new Liveness(0);
+    const see = (mark: string, ms: number, isFirstLook = false) =>
+      liveness.see('a', { uid: 'a', mark, isReleased: false }, ms, isFirstLook);
+    const seen = (ms: number) => liveness.hasRenewedTwice('a', ms);
+    expect(seen(0), 'nobody knows it').to.equal(false);
+    see('1', 0, true);
+    see('1', 1000);
+    see('2', 5000);
+    expect(seen(0), 'it may have been renewed long ago').to.equal(false);
+    see('3', 10_000);
+    expect(seen(0)).to.equal(true);
+    expect(seen(5000), 'that one may be of before').to.equal(false);
+    liveness.hear(200_000);
+    expect(seen(5000), 'time alone proves nothing').to.equal(false);
+  });
+
   it('never believes in a node that was dead when it began to look, and says so after 15 s', () => {
     const cluster = new Cluster(THREE);
     cluster.silence('b');
