@@ -5,7 +5,7 @@
 
 import { type Address, formatAddress } from 'bgp-ts';
 import { ANNOTATION } from '../model/names.ts';
-import type { Service } from '../model/service.ts';
+import { type Service, serviceKey } from '../model/service.ts';
 import type { Holder } from './address-book.ts';
 import {
   type ClaimRecord,
@@ -108,7 +108,10 @@ export function notAllowed(
 function unclaimed({ key, service, world }: Case, address: Address, occasion: Occasion): Answer {
   const text = formatAddress(address);
   const pool = world.book.poolOf(address)?.name ?? '';
-  const holder = world.book.otherThan(key, address, IN_THE_WAY[occasion]);
+  const deleted = world.deletedAt(address);
+  const isTakenBack = deleted !== undefined && hadIt(deleted, key);
+  const kinds = IN_THE_WAY[occasion].filter((kind) => kind !== 'deleted' || !isTakenBack);
+  const holder = world.book.otherThan(key, address, kinds);
   if (holder === undefined) {
     const isAdopted = occasion === 'adopt';
     return { kind: 'create', address, pool, isAdopted, isAutoExternal: false };
@@ -128,6 +131,11 @@ function unclaimed({ key, service, world }: Case, address: Address, occasion: Oc
   const where = holder.kind === 'ingress' ? 'status' : 'spec.externalIPs';
   const message = `${text} is in ${where} of ${nameOfKey(service, holder.by)}; ask for another address`;
   return refused('AddressTaken', message, address);
+}
+
+/** What nodes announce is its own: it waits for nobody. One of the same name counts, as for what was given back. */
+function hadIt(claim: ClaimRecord, key: string): boolean {
+  return releasedBy(claim) === key || claim.services.some((entry) => serviceKey(entry) === key);
 }
 
 /**

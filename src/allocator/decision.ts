@@ -27,6 +27,8 @@ export interface World {
   readonly listersOf: (address: Address) => Iterable<string>;
   /** the Services of its namespace list more external IPs than are read, and this is one of those that came after */
   readonly isListBeyond: (service: Service) => boolean;
+  /** the claim that somebody deleted, and whose address nodes may still announce */
+  readonly deletedAt: (address: Address) => ClaimRecord | undefined;
   /** by the wall clock: its place among those that wait for a pool */
   readonly waitsSince: (service: Service) => number;
   /** another Service writes a claim under this sharing word at this moment */

@@ -3,7 +3,7 @@
  * controller runs: the quarantine needs no memory.
  */
 
-import { type ClaimRecord, releasedBy } from '../allocator/claim-record.ts';
+import { type ClaimRecord, isSameRelease, releasedBy } from '../allocator/claim-record.ts';
 import { parseClaimName } from '../model/claim-name.ts';
 import type { IpNode } from '../model/ip-node.ts';
 import { DONE, KeyQueue, type QueueOutcome } from '../sources/kube/key-queue.ts';
@@ -24,6 +24,8 @@ export class ClaimRelease {
   readonly #queue: KeyQueue;
   readonly #ends: (() => void)[] = [];
   readonly #waits = new ReleaseWaits();
+  /** claims that we delete, or have deleted, until the watch says that they are gone: before our answer, after it, or in its place */
+  readonly #sent = new Map<string, { readonly claim: ClaimRecord; readonly isDone: boolean }>();
   readonly #releases: ReleaseWatch;
 
   constructor(context: LoopContext, world: ServiceWorld, releases: ReleaseWatch) {
@@ -44,6 +46,9 @@ export class ClaimRelease {
   start(): void {
     const { caches } = this.#context;
     this.#ends.push(
+      caches.subscribe('claims', (name, now) => {
+        if (now === undefined) this.#sent.delete(name);
+      }),
       caches.subscribe('ipNodes', (name, now, before) => {
         if (hasMoved(now, before)) this.#heard(name);
       }),
@@ -60,6 +65,14 @@ export class ClaimRelease {
 
   /** a claim that has perhaps been released */
   readonly due = (name: string): void => this.#queue.add(name);
+
+  /** Its quarantine was over when we began to delete it, and nobody has taken it back since. */
+  isOurDeletion(claim: ClaimRecord): boolean {
+    const sent = this.#sent.get(claim.name);
+    if (sent === undefined || sent.claim.uid !== claim.uid) return false;
+    const isAsSent = sent.claim.resourceVersion === claim.resourceVersion;
+    return sent.isDone || isAsSent || isSameRelease(sent.claim, claim);
+  }
 
   readonly awaitedBy = (name: string): Iterable<string> => this.#waits.nodesOf(name);
 
@@ -95,7 +108,11 @@ export class ClaimRelease {
   }
 
   async #delete(claim: ClaimRecord): Promise<QueueOutcome> {
+    const { caches } = this.#context;
+    this.#sent.set(claim.name, { claim, isDone: false });
     const outcome = await this.#writer.delete(claim);
+    if (!caches.claims.items.has(claim.name)) this.#sent.delete(claim.name);
+    else this.#sent.set(claim.name, { claim, isDone: outcome === 'done' });
     if (outcome === 'again') return { kind: 'retry', afterMs: 1 };
     if (claim.pool !== undefined) this.#context.counters.released(claim.pool);
     return DONE;

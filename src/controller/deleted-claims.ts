@@ -5,8 +5,9 @@
  * another claim in its place would be in the way of a person who deletes one to write another
  * (decision 0070).
  *
- * A claim with Services is not waited for: they make another at once. Nor is one that was free
- * already, as those are that we delete.
+ * The Services that the claim named, or that gave it back, may take the address back at once:
+ * what is announced is their own. One that was free already is not kept: nodes have taken up its
+ * release, or we were deleting it ourselves.
  */
 
 import type { Timer } from 'bgp-ts';
@@ -18,7 +19,6 @@ import type { LoopContext } from './loops.ts';
 import { isAwaited, quarantine } from './quarantine.ts';
 import { freedomOf, isHeldBy } from './release-rules.ts';
 import { ReleaseWaits } from './release-waits.ts';
-import type { ReleaseWatch } from './release-watch.ts';
 import type { ServiceWorld } from './service-world.ts';
 
 interface Kept {
@@ -30,15 +30,16 @@ interface Kept {
 export class DeletedClaims {
   readonly #context: LoopContext;
   readonly #world: ServiceWorld;
-  readonly #releases: ReleaseWatch;
+  readonly #isOurs: (claim: ClaimRecord) => boolean;
   readonly #kept = new Map<string, Kept>();
   readonly #waits = new ReleaseWaits();
   readonly #ends: (() => void)[] = [];
 
-  constructor(context: LoopContext, world: ServiceWorld, releases: ReleaseWatch) {
+  /** `isOurs`: we are deleting it, since its quarantine is over */
+  constructor(context: LoopContext, world: ServiceWorld, isOurs: (claim: ClaimRecord) => boolean) {
     this.#context = context;
     this.#world = world;
-    this.#releases = releases;
+    this.#isOurs = isOurs;
   }
 
   /** Before the world's own start: it frees the address with the same word. */
@@ -63,14 +64,18 @@ export class DeletedClaims {
 
   #deleted(before: CachedDocument<IpClaim>): void {
     const record = claimRecord(before);
-    const known = record && this.#world.claims.at(record.address);
-    if (known === undefined || known.uid !== record?.uid || known.services.length > 0) return;
+    if (record === undefined) return;
+    const ours = this.#world.claims.at(record.address);
+    // an answer to a write of ours may have said before that it is gone
+    const known = ours?.uid === record.uid ? ours : record;
+    if (this.#isOurs(known)) return;
     const { caches, clock, settings } = this.#context;
-    const rules = quarantine({ ...this.#context, releases: this.#releases });
+    // it is gone: for how long it was seen released, nothing says any more
+    const rules = quarantine({ ...this.#context, releases: { seenForMs: () => 0 } });
     if (releasedBy(known) !== undefined && freedomOf(known, rules).kind === 'free') return;
     const { releasedVersion: _, ...rest } = known;
     const claim = { ...rest, resourceVersion: String(caches.claims.resourceVersion) };
-    const freedom = freedomOf(claim, { ...rules, seenForMs: () => 0 });
+    const freedom = freedomOf(claim, rules);
     if (freedom.kind === 'free') return;
     const { name } = claim;
     this.#letGo(name);

@@ -10,12 +10,12 @@ import type { ReleaseWatch } from './release-watch.ts';
 const TELL_AFTER_MS = 60_000;
 
 export type QuarantineContext = Pick<LoopContext, 'caches' | 'settings'> & {
-  readonly releases: ReleaseWatch;
+  readonly releases: Pick<ReleaseWatch, 'seenForMs'>;
 };
 
 export function quarantine({ caches, settings, releases }: QuarantineContext): Quarantine {
   return {
-    ipNodes: caches.ipNodes.items.values(),
+    ipNodes: [...caches.ipNodes.items.values()],
     hasNode: (name) => isAwaited(caches.nodes.get(name)),
     maxStaleMs: settings.maxStaleMs,
     seenForMs: (claim) => releases.seenForMs(claim),

@@ -10,7 +10,8 @@ import { isFormerNode } from '../scheduler/former-nodes.ts';
 import { versionNumber } from '../sources/kube/object-key.ts';
 
 export interface Quarantine {
-  readonly ipNodes: Iterable<IpNode>;
+  /** no iterator: who asks twice would be answered `free` the second time */
+  readonly ipNodes: readonly IpNode[];
   /** whether there is a Node of that name */
   readonly hasNode: (name: string) => boolean;
   /** how long a node that does not answer is waited for */

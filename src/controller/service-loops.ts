@@ -54,10 +54,13 @@ export class ServiceLoops implements ControllerLoop {
       awaitedBy: release.awaitedBy,
       seenForMs: (claim) => releases.seenForMs(claim),
     });
-    const deleted = new DeletedClaims(this.#context, world, releases);
+    const deleted = new DeletedClaims(this.#context, world, (claim) =>
+      release.isOurDeletion(claim),
+    );
     this.#run = { world, services, release, deleted, pools, ...(own && { releases }) };
-    release.start();
+    // before the release forgets what it has deleted itself
     deleted.start();
+    release.start();
     world.start();
   }
 

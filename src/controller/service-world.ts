@@ -3,7 +3,7 @@
  * have to be looked at again; it decides nothing and writes nothing.
  */
 
-import { type Address, FAMILIES } from 'bgp-ts';
+import { type Address, addressKey } from 'bgp-ts';
 import { AddressBook, type Holder } from '../allocator/address-book.ts';
 import { ClaimIndex, namespacesOf } from '../allocator/claim-index.ts';
 import type { ClaimRecord } from '../allocator/claim-record.ts';
@@ -27,6 +27,7 @@ import { EndpointCounts } from './endpoint-counts.ts';
 import { GoneServices } from './gone-services.ts';
 import { ListedAddresses } from './listed-addresses.ts';
 import { isSamePool, PoolRegister } from './pool-register.ts';
+import { PoolWakes } from './pool-wakes.ts';
 import { ownOf, type Reserved, reservedKey, toldOf } from './reserved.ts';
 import { WaitsSince } from './waits-since.ts';
 import type { WorldListener } from './world-listener.ts';
@@ -47,14 +48,15 @@ export class ServiceWorld {
   readonly #listed: ListedAddresses;
   readonly #slices = new Slices('deciding');
   readonly #since: WaitsSince;
+  readonly #wakes: PoolWakes;
   /** Services as our own writes left them, until the watch has seen as much */
   readonly #written = new Map<string, Service>();
   /** addresses that a Service is about to get, and the sharing word that it writes under */
   readonly #holds = new Map<string, { readonly addresses: Address[]; readonly word?: string }>();
-  readonly #dirtyPools = new Set<string>();
+  /** claims that somebody deleted, by address, while nodes may announce them */
+  readonly #deleted = new Map<string, ClaimRecord>();
   readonly #ends: (() => void)[] = [];
   #pools: PoolChoice = poolChoice([]);
-  #isWakeDue = false;
   #isAgainDue = false;
 
   constructor(
@@ -71,6 +73,7 @@ export class ServiceWorld {
     this.#caches = caches;
     this.#isDefaultClass = options.isDefaultClass;
     this.#listener = options.listener;
+    this.#wakes = new PoolWakes(this.book, this.waiting, (key) => this.#listener.due(key));
     this.#listed = new ListedAddresses({
       isInPool: (address) => this.book.poolOf(address) !== undefined,
       reservedFor: (service, listed) => reservedAddresses(service, this.world, listed),
@@ -163,6 +166,7 @@ export class ServiceWorld {
       addressesOf: (namespace) => this.#addressesOf(namespace),
       listersOf: (address) => this.#listed.listersOf(address),
       isListBeyond: (service) => this.#listed.isBeyond(service),
+      deletedAt: (address) => this.#deleted.get(addressKey(address)),
       waitsSince: (service) => this.#since.of(service),
       isShareBusy: (word, key) =>
         [...this.#holds].some(([by, hold]) => by !== key && hold.word === word),
@@ -354,11 +358,17 @@ export class ServiceWorld {
     this.#listener.poolsTouched();
   }
 
-  /** Its claim is gone; while nodes may still announce it nobody gets the address. */
-  setDeleted({ address, name }: Pick<ClaimRecord, 'address' | 'name'>, isKept: boolean): void {
+  /** Its claim is gone; while nodes may still announce it nobody gets the address but whose it was. */
+  setDeleted(claim: ClaimRecord, isKept: boolean): void {
+    const { address, name } = claim;
     const holder = { kind: 'deleted', by: name } as const;
-    if (isKept) this.book.take(address, holder);
-    else this.#release(address, holder);
+    if (isKept) {
+      this.#deleted.set(addressKey(address), claim);
+      this.book.take(address, holder);
+    } else {
+      this.#deleted.delete(addressKey(address));
+      this.#release(address, holder);
+    }
   }
 
   #release(address: Address, holder: Holder): void {
@@ -382,23 +392,7 @@ export class ServiceWorld {
   }
 
   #poolFreed(pool: string): void {
-    this.#dirtyPools.add(pool);
+    this.#wakes.freed(pool);
     this.#listener.poolsTouched();
-    if (this.#isWakeDue || this.waiting.size === 0) return;
-    this.#isWakeDue = true;
-    queueMicrotask(() => this.#wake());
-  }
-
-  /** as many as there are free addresses, the oldest first */
-  #wake(): void {
-    this.#isWakeDue = false;
-    for (const pool of this.#dirtyPools) {
-      for (const family of FAMILIES) {
-        const free = this.book.freeIn(pool, family);
-        if (free === 0n) continue;
-        for (const key of this.waiting.forPool(pool, family, free)) this.#listener.due(key);
-      }
-    }
-    this.#dirtyPools.clear();
   }
 }

@@ -20,6 +20,7 @@ import { skipWithoutCluster } from './support/require-cluster.ts';
 
 const BASE = join(import.meta.dirname, '../../deploy/base');
 const VIP = '198.51.100.7';
+const ANYCAST_VIP = '198.51.100.8';
 const NODES = ['a', 'b'];
 const PATIENT = { timeoutMs: 120_000 };
 
@@ -50,17 +51,22 @@ describe('the quarantine of an exclusive address', function () {
     await cluster?.stop();
   });
 
-  const announcers = async () =>
-    (await bird.routes(`${VIP}/32`))
+  const announcers = async (vip = VIP) =>
+    (await bird.routes(`${vip}/32`))
       .map(({ from }) => NODES.find((_, index) => nodeSource(index) === from) ?? from)
       .sort()
       .join();
-  const announcedBy = (wanted: string) =>
-    untilValue(`it is announced by '${wanted}'`, announcers, (found) => found === wanted, PATIENT);
+  const announcedBy = (wanted: string, vip = VIP) =>
+    untilValue(
+      `${vip} is announced by '${wanted}'`,
+      () => announcers(vip),
+      (found) => found === wanted,
+      PATIENT,
+    );
 
-  async function claim(): Promise<KubeObject | undefined> {
+  async function claim(vip = VIP): Promise<KubeObject | undefined> {
     try {
-      return await cluster.api.get(IP_CLAIMS, VIP);
+      return await cluster.api.get(IP_CLAIMS, vip);
     } catch (error) {
       if (isNotFound(error)) return undefined;
       throw error;
@@ -137,6 +143,41 @@ describe('the quarantine of an exclusive address', function () {
       PATIENT,
     );
     expect(await announcers(), 'nobody announces it any more').to.equal('');
+  });
+
+  it('lasts as long where a person deletes the claim that is in it', async () => {
+    await cluster.applyObjects(poolBody('anycast', [`${ANYCAST_VIP}/32`]));
+    const namespace = await cluster.namespace();
+    const annotations = { 'herald.dev/addresses': ANYCAST_VIP };
+    const services = inNamespace(SERVICES, namespace);
+    const saidOfNext = (words: string) =>
+      untilValue(
+        `the next one reads '${words}'`,
+        async () => JSON.stringify(at(await cluster.api.get(services, 'next'), 'status')),
+        (status) => status.includes(words),
+        PATIENT,
+      );
+    await cluster.setEndpoints({ namespace, name: 'web' }, 2);
+    await cluster.addService({ namespace, name: 'web', annotations });
+    await announcedBy('a,b', ANYCAST_VIP);
+    await proxy.refuse();
+    await cluster.api.delete(services, 'web');
+    await cluster.setEndpoints({ namespace, name: 'next' }, 0);
+    await cluster.addService({ namespace, name: 'next', annotations });
+    await saidOfNext(`${ANYCAST_VIP} was given back`);
+    await cluster.api.delete(IP_CLAIMS, ANYCAST_VIP);
+    await saidOfNext(`the claim of ${ANYCAST_VIP} was deleted`);
+    await announcedBy('a', ANYCAST_VIP);
+    expect(await claim(ANYCAST_VIP)).to.equal(undefined);
+
+    await proxy.accept();
+    await untilValue(
+      'it is given to the next one',
+      () => claim(ANYCAST_VIP),
+      (now) => now !== undefined,
+      PATIENT,
+    );
+    expect(await announcers(ANYCAST_VIP), 'nobody announces it any more').to.equal('');
   });
 });
 

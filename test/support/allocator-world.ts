@@ -104,6 +104,8 @@ export class AllocatorWorld {
   readonly refused = new Map<string, string>();
   /** Services whose namespace lists too much */
   readonly beyond = new Set<string>();
+  /** claims that somebody deleted while nodes may announce them, by address */
+  readonly deleted = new Map<string, ClaimRecord>();
   isDefaultClass = false;
   shareBusy: string | undefined;
   #pools: readonly IpPool[] = [];
@@ -133,6 +135,7 @@ export class AllocatorWorld {
           .filter((each) => externalAddresses(each).some((other) => addressEquals(other, listed)))
           .map(serviceKey),
       isListBeyond: (each) => this.beyond.has(serviceKey(each)),
+      deletedAt: (each) => this.deleted.get(addressKey(each)),
       waitsSince: ({ createdMs }) => createdMs,
       isShareBusy: (word) => word === this.shareBusy,
     };
