@@ -3,6 +3,7 @@
  * slice and never for all of it. A slice ends by the work that is done, not by a clock: the same work has the same slices on every machine.
  *
  * A job is an iterator that yields what its last step cost; what comes after its last yield runs when all of it is done. Jobs run one after the other.
+ * One that throws is over, and the next one goes on; the error is that of the turn, as everywhere.
  */
 
 import { labelled, type Work } from './work-labels.ts';
@@ -40,20 +41,28 @@ export class Slices {
 
   #run(): void {
     if (this.#isStopped) return;
-    labelled(this.#what, () => this.#slice());
-    if (this.#jobs.length > 0) setImmediate(() => this.#run());
-    else {
-      this.#idle?.resolve();
-      this.#idle = undefined;
+    try {
+      labelled(this.#what, () => this.#slice());
+    } finally {
+      if (this.#jobs.length > 0) setImmediate(() => this.#run());
+      else {
+        this.#idle?.resolve();
+        this.#idle = undefined;
+      }
     }
   }
 
   #slice(): void {
     let spent = 0;
     for (let job = this.#jobs[0]; job !== undefined && spent < SLICE; job = this.#jobs[0]) {
-      const step = job.next();
-      if (step.done !== true) spent += step.value;
-      else this.#jobs.shift();
+      let isOver = true;
+      try {
+        const step = job.next();
+        isOver = step.done === true;
+        if (step.done !== true) spent += step.value;
+      } finally {
+        if (isOver) this.#jobs.shift();
+      }
     }
   }
 }

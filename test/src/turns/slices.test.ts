@@ -88,4 +88,36 @@ describe('Slices', () => {
     expect(steps).to.equal(before);
     expect(isPast).to.equal(false);
   });
+
+  it('goes on with the next job where one throws, and lets those go on who wait', async () => {
+    const seen: string[] = [];
+    const slices = new Slices('deciding');
+    const job = function* (name: string) {
+      yield 4096;
+      seen.push(name);
+      if (name === 'bad') throw new Error('of a job');
+    };
+    const thrown: unknown[] = [];
+    const others = process.listeners('uncaughtException');
+    process.removeAllListeners('uncaughtException');
+    process.on('uncaughtException', (error) => void thrown.push(error));
+    try {
+      slices.add(job('bad'));
+      slices.add(job('good'));
+      await slices.untilDone;
+    } finally {
+      process.removeAllListeners('uncaughtException');
+      for (const other of others) process.on('uncaughtException', other);
+    }
+    expect(seen).to.deep.equal(['bad', 'good']);
+    expect(thrown.map(String)).to.deep.equal(['Error: of a job']);
+    expect(slices.untilDone).to.equal(undefined);
+    expect(() => slices.add(throwing())).to.throw('at once');
+    expect(slices.untilDone).to.equal(undefined);
+  });
 });
+
+// biome-ignore lint/correctness/useYield: it throws before its first step
+function* throwing(): Generator<number, void> {
+  throw new Error('at once');
+}
