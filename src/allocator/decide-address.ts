@@ -133,7 +133,10 @@ function unclaimed({ key, service, world }: Case, address: Address, occasion: Oc
   return refused('AddressTaken', message, address);
 }
 
-/** What nodes announce is its own: it waits for nobody. One of the same name counts, as for what was given back. */
+/**
+ * What nodes announce is its own: it waits for nobody. One of the same name counts, as for what was
+ * given back.
+ */
 function hadIt(claim: ClaimRecord, key: string): boolean {
   return releasedBy(claim) === key || claim.services.some((entry) => serviceKey(entry) === key);
 }

@@ -6,7 +6,8 @@
  */
 
 import { type Address, addressEquals, formatAddress } from 'bgp-ts';
-import { MOST_EXTERNAL_IPS, type Service } from '../model/service.ts';
+import { MOST_EXTERNAL_IPS, type Service, serviceKey } from '../model/service.ts';
+import type { ClaimIndex } from './claim-index.ts';
 import { AUTO_EXTERNAL, type ClaimRecord } from './claim-record.ts';
 import { askForAddress, isStanding, kept, notAllowed, refused, whyLeft } from './decide-address.ts';
 import { newAddress } from './decide-new.ts';
@@ -165,6 +166,12 @@ export function reservedAddresses(
     if (pool === undefined || pool.namespaces?.maxAddresses !== undefined) return false;
     return notForService(pool, service, namespaceLabels(service.namespace)) === undefined;
   });
+}
+
+/** of its claims, whatever they are for */
+export function claimedAddresses(service: Service, claims: ClaimIndex): readonly Address[] {
+  const own = claims.ofService(serviceKey(service));
+  return own.filter((claim) => isStanding(claim, service)).map(({ address }) => address);
 }
 
 export function includes(addresses: readonly Address[], address: Address): boolean {

@@ -24,7 +24,10 @@ export class ClaimRelease {
   readonly #queue: KeyQueue;
   readonly #ends: (() => void)[] = [];
   readonly #waits = new ReleaseWaits();
-  /** claims that we delete, or have deleted, until the watch says that they are gone: before our answer, after it, or in its place */
+  /**
+   * claims that we delete, or have deleted, until the watch says that they are gone: before our
+   * answer, after it, or in its place
+   */
   readonly #sent = new Map<string, { readonly claim: ClaimRecord; readonly isDone: boolean }>();
   readonly #releases: ReleaseWatch;
 

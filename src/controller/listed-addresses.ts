@@ -4,6 +4,8 @@
  *
  * Who lists what is known of all of them. Reserved and announced are MOST_LISTED of a namespace, in the order in which they came: who may edit
  * Services of one namespace writes what memory and turns of the controller go by (docs/decisions/0069).
+ * A Service whose list is too much counts with what it has claims for, which stays announced:
+ * nobody else gets these places.
  */
 
 import { type Address, addressKey } from 'bgp-ts';
@@ -16,6 +18,8 @@ export interface ListedOptions {
   readonly isInPool: (address: Address) => boolean;
   /** of what it lists */
   readonly reservedFor: (service: Service, listed: readonly Address[]) => readonly Address[];
+  /** what it has claims for */
+  readonly claimedBy: (service: Service) => readonly Address[];
   readonly take: (address: Address, by: string) => void;
   readonly release: (address: Address, by: string) => void;
   /** somebody began to list it, or ceased to */
@@ -41,6 +45,8 @@ interface Lister {
 
 interface Share {
   counted: number;
+  /** all that list something */
+  readonly keys: Set<string>;
   /** Services whose lists are too much, in the order in which they came */
   readonly beyond: Set<string>;
 }
@@ -51,6 +57,7 @@ export class ListedAddresses {
   readonly #entries = new Map<string, Entry>();
   /** by namespace */
   readonly #shares = new Map<string, Share>();
+  #isBeginning = false;
 
   constructor(options: ListedOptions) {
     this.#options = options;
@@ -66,60 +73,86 @@ export class ListedAddresses {
   }
 
   change(key: string, service: Service | undefined): void {
-    const before = this.#listers.get(key);
     const lists = service !== undefined && service.externalIps.length > 0;
-    if (before === undefined && !lists) return;
-    const { namespace } = service ?? before?.service ?? { namespace: '' };
-    const share = this.#shares.get(namespace) ?? { counted: 0, beyond: new Set() };
+    const { namespace } = service ?? this.#listers.get(key)?.service ?? { namespace: '' };
+    const share = this.#shares.get(namespace) ?? newShare();
+    if (!lists && !share.keys.has(key)) return;
     this.#shares.set(namespace, share);
-    share.counted -= before?.counted ?? 0;
-    const now = lists ? this.#lister(key, service, share) : undefined;
-    share.counted += now?.counted ?? 0;
-    if (now === undefined) share.beyond.delete(key);
-    this.#replace(key, before, now);
+    this.#put(key, lists ? service : undefined, share);
     this.#admit(share);
-    if (share.counted === 0 && share.beyond.size === 0) this.#shares.delete(namespace);
+    if (share.keys.size === 0) this.#shares.delete(namespace);
+  }
+
+  /** It has a claim less, or one more. */
+  claimsChanged(key: string): void {
+    const service = this.#listers.get(key)?.service;
+    if (service !== undefined && this.isBeyond(service)) this.change(key, service);
+  }
+
+  /**
+   * Until `admit` all count with what they have claims for: otherwise the first ones would take the
+   * places of others that are announced.
+   */
+  begin(): void {
+    this.#isBeginning = true;
+  }
+
+  /** Its steps are for Slices. */
+  *admit(): Generator<number, void> {
+    this.#isBeginning = false;
+    yield* this.again();
   }
 
   /** Pools have changed, or the labels of a namespace have. Its steps are for Slices. */
   *again(namespace?: string): Generator<number, void> {
-    for (const key of [...this.#listers.keys()]) {
+    const keys = namespace === undefined ? this.#listers : this.#shares.get(namespace)?.keys;
+    for (const key of [...(keys?.keys() ?? [])]) {
       // it may have changed since, or have gone
       const lister = this.#listers.get(key);
       if (lister === undefined) continue;
-      if (namespace !== undefined && lister.service.namespace !== namespace) continue;
       this.change(key, lister.service);
       yield 1 + lister.listed.length;
     }
   }
 
+  #put(key: string, service: Service | undefined, share: Share): void {
+    const before = this.#listers.get(key);
+    share.counted -= before?.counted ?? 0;
+    const now = service && this.#lister(key, service, share);
+    share.counted += now?.counted ?? 0;
+    if (now === undefined) {
+      share.keys.delete(key);
+      share.beyond.delete(key);
+    } else share.keys.add(key);
+    this.#replace(key, before, now);
+  }
+
   #lister(key: string, service: Service, { counted, beyond }: Share): Lister {
-    const { isInPool, reservedFor, due } = this.#options;
-    const listed = externalAddresses(service).map((address) => this.#entry(address));
-    const count = listed.filter(({ address }) => isInPool(address)).length;
-    const isBeyond = count > 0 && counted + count > MOST_LISTED;
-    if (isBeyond !== beyond.has(key)) due(key);
-    if (isBeyond) {
-      beyond.add(key);
-      return { service, listed, reserved: [], counted: 0 };
-    }
-    beyond.delete(key);
-    const reserved = reservedFor(
-      service,
-      listed.map(({ address }) => address),
+    const { isInPool, reservedFor, claimedBy, due } = this.#options;
+    const addresses = externalAddresses(service);
+    const listed = addresses.map((address) => this.#entry(address));
+    const claimed = new Set(claimedBy(service).map(addressKey));
+    const kept = addresses.filter((address) => claimed.has(addressKey(address)));
+    const some = addresses.filter(
+      (address) => isInPool(address) || claimed.has(addressKey(address)),
     );
-    return { service, listed, reserved, counted: count };
+    const isMore = this.#isBeginning || counted + some.length > MOST_LISTED;
+    const isBeyond = some.length > kept.length && isMore;
+    if (isBeyond !== beyond.has(key) && !this.#isBeginning) due(key);
+    if (isBeyond) beyond.add(key);
+    else beyond.delete(key);
+    const reserved = reservedFor(service, isBeyond ? kept : addresses);
+    return { service, listed, reserved, counted: (isBeyond ? kept : some).length };
   }
 
   /** There may be room now: the first ones, as far as it goes. */
   #admit(share: Share): void {
+    if (this.#isBeginning) return;
     for (const key of share.beyond) {
       const lister = this.#listers.get(key);
       if (lister === undefined || share.counted >= MOST_LISTED) return;
-      const now = this.#lister(key, lister.service, share);
+      this.#put(key, lister.service, share);
       if (share.beyond.has(key)) return;
-      share.counted += now.counted;
-      this.#replace(key, lister, now);
     }
   }
 
@@ -156,4 +189,8 @@ export class ListedAddresses {
     if (keys.size === 0) this.#entries.delete(id);
     if (keys.size <= MAX_SERVICES) this.#options.touched(address, false);
   }
+}
+
+function newShare(): Share {
+  return { counted: 0, keys: new Set(), beyond: new Set() };
 }

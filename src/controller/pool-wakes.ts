@@ -1,4 +1,7 @@
-/** Services that wait for a pool are looked at when addresses of it become free: once for all that is freed in one turn. Decides nothing. */
+/**
+ * Services that wait for a pool are looked at when addresses of it become free: once for all that
+ * is freed in one turn. Decides nothing.
+ */
 
 import { FAMILIES } from 'bgp-ts';
 import type { AddressBook } from '../allocator/address-book.ts';

@@ -9,7 +9,7 @@ import { ClaimIndex, namespacesOf } from '../allocator/claim-index.ts';
 import type { ClaimRecord } from '../allocator/claim-record.ts';
 import type { ReachOf } from '../allocator/claim-writes.ts';
 import type { CoolDownOptions } from '../allocator/cool-down.ts';
-import { reservedAddresses } from '../allocator/decide-external.ts';
+import { claimedAddresses, reservedAddresses } from '../allocator/decide-external.ts';
 import { asksForAddress, type World } from '../allocator/decision.ts';
 import { type PoolChoice, poolChoice } from '../allocator/pool-choice.ts';
 import { hasSameTerms } from '../allocator/share-terms.ts';
@@ -77,6 +77,7 @@ export class ServiceWorld {
     this.#listed = new ListedAddresses({
       isInPool: (address) => this.book.poolOf(address) !== undefined,
       reservedFor: (service, listed) => reservedAddresses(service, this.world, listed),
+      claimedBy: (service) => claimedAddresses(service, this.claims),
       take: (address, by) => this.book.take(address, { kind: 'external-ip', by }),
       release: (address, by) => this.#release(address, { kind: 'external-ip', by }),
       due: (key) => this.#listener.due(key),
@@ -116,6 +117,7 @@ export class ServiceWorld {
   /** One that changes meanwhile is taken in twice, which is harmless. */
   *#begin(): Generator<number, void> {
     const { services } = this.#caches;
+    this.#listed.begin();
     const some = [...services.items.values()].filter(
       ({ externalIps, ingress }) => externalIps.length + ingress.length > 0,
     );
@@ -126,6 +128,7 @@ export class ServiceWorld {
       this.#listed.change(key, service);
       yield 1 + service.externalIps.length;
     }
+    yield* this.#listed.admit();
     this.#allDue();
   }
 
@@ -214,7 +217,10 @@ export class ServiceWorld {
   learnedGone(claim: Pick<ClaimRecord, 'address' | 'uid' | 'name'>): void {
     const known = this.claims.at(claim.address);
     const isGone = this.claims.remove(claim);
-    if (isGone && known !== undefined) this.#shareFreed(namespacesOf(known));
+    if (isGone && known !== undefined) {
+      this.#shareFreed(namespacesOf(known));
+      this.#servicesDue(known);
+    }
     if (isGone) this.#release(claim.address, { kind: 'claim', by: claim.name });
   }
 
@@ -330,11 +336,14 @@ export class ServiceWorld {
       return;
     }
     const record = before && claimRecord(before);
-    if (record === undefined) return;
-    const known = this.claims.at(record.address);
-    if (known?.uid !== record.uid) return;
-    this.learnedGone(record);
-    for (const entry of known.services) this.#listener.due(serviceKey(entry));
+    if (record !== undefined) this.learnedGone(record);
+  }
+
+  #servicesDue({ services }: ClaimRecord): void {
+    for (const key of services.map(serviceKey)) {
+      this.#listed.claimsChanged(key);
+      this.#listener.due(key);
+    }
   }
 
   #putClaim(document: CachedDocument<IpClaim>): void {
@@ -346,10 +355,9 @@ export class ServiceWorld {
     const { before, isStale } = this.claims.put(record);
     if (isStale) return;
     this.book.take(record.address, { kind: 'claim', by: record.name });
-    for (const { services } of [record, ...(before === undefined ? [] : [before])]) {
-      for (const entry of services) this.#listener.due(serviceKey(entry));
-    }
+    this.#servicesDue(record);
     if (before !== undefined) {
+      this.#servicesDue(before);
       const still = namespacesOf(record);
       this.#shareFreed([...namespacesOf(before)].filter((name) => !still.has(name)));
     }
@@ -358,7 +366,7 @@ export class ServiceWorld {
     this.#listener.poolsTouched();
   }
 
-  /** Its claim is gone; while nodes may still announce it nobody gets the address but whose it was. */
+  /** Its claim is gone; while nodes may announce it nobody gets the address but whose it was. */
   setDeleted(claim: ClaimRecord, isKept: boolean): void {
     const { address, name } = claim;
     const holder = { kind: 'deleted', by: name } as const;

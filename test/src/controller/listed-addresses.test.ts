@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { AddressBook } from '../../../src/allocator/address-book.ts';
 import { MOST_LISTED } from '../../../src/allocator/limits.ts';
 import { ListedAddresses } from '../../../src/controller/listed-addresses.ts';
+import { serviceKey } from '../../../src/model/service.ts';
 import { address, plainService, pool } from '../../support/allocator-world.ts';
 
 const SAME = Array.from({ length: 64 }, (_, index) => `192.0.2.${index}`);
@@ -12,13 +13,17 @@ const MANY = 10_000;
 
 class Counted {
   readonly book = new AddressBook();
+  readonly lists = new Map<string, readonly string[]>();
   taken = 0;
   released = 0;
   touched = 0;
   readonly due: string[] = [];
+  /** addresses of their claims, by Service */
+  readonly claims = new Map<string, readonly string[]>();
   readonly listed = new ListedAddresses({
     isInPool: (each) => this.book.poolOf(each) !== undefined,
     reservedFor: (_, all) => all,
+    claimedBy: (service) => (this.claims.get(serviceKey(service)) ?? []).map(address),
     take: (each, by) => {
       this.taken += 1;
       this.book.take(each, { kind: 'external-ip', by });
@@ -38,12 +43,30 @@ class Counted {
   }
 
   put(key: string, externalIps: readonly string[]): void {
+    this.lists.set(key, externalIps);
     this.listed.change(key, plainService(key, { externalIps }));
   }
 
   /** the steps of all of it, each with its cost */
-  again(): readonly number[] {
-    return [...this.listed.again()];
+  again(namespace?: string): readonly number[] {
+    return [...this.listed.again(namespace)];
+  }
+
+  /** as the start of a term does: in this order, of which the first ones have their claims */
+  begin(lists: ReadonlyMap<string, readonly string[]>): void {
+    this.listed.begin();
+    for (const [key, externalIps] of lists) this.put(key, externalIps);
+    for (const _ of this.listed.admit());
+  }
+
+  /** each has what it lists, as far as it goes */
+  announce(): void {
+    for (const [key, list] of this.lists)
+      if (!this.isBeyond(nameOf(key))) this.claims.set(key, list);
+  }
+
+  get announced(): number {
+    return [...this.claims.values()].flat().length;
   }
 
   holders(each: Address): number {
@@ -54,6 +77,8 @@ class Counted {
     return this.listed.isBeyond({ namespace: 'mallory', name });
   }
 }
+
+const nameOf = (key: string) => key.split('/')[1] ?? '';
 
 describe('external IPs that thousands of Services list', () => {
   const first = address('192.0.2.0');
@@ -103,5 +128,73 @@ describe('external IPs that thousands of Services list', () => {
     }
     expect(world.holders(first)).to.equal(0);
     expect([...world.listed.listersOf(first)]).to.deep.equal([]);
+  });
+
+  it('of a Service that goes beyond count, and stay reserved, as far as they are announced', () => {
+    const world = new Counted();
+    const more = [...SAME.slice(0, 63), '192.0.2.100'];
+    for (let index = 0; index < 64; index += 1) world.put(`mallory/s${index}`, SAME.slice(0, 63));
+    world.put('mallory/rest', SAME);
+    world.announce();
+    for (let index = 0; index < 200; index += 1) world.put(`mallory/n${index}`, SAME);
+    // an edit that asks for more costs no place, and gives none to those that come after
+    for (let index = 0; index < 64; index += 1) world.put(`mallory/s${index}`, more);
+    world.announce();
+    expect(world.isBeyond('s0')).to.equal(true);
+    expect(world.announced).to.equal(64 * 63 + 64);
+    expect(world.holders(address(SAME[1] ?? ''))).to.equal(65);
+    expect(world.holders(address('192.0.2.100'))).to.equal(0);
+  });
+
+  it('make room when a Service that is beyond loses its claims', () => {
+    const world = new Counted();
+    for (let index = 0; index < 64; index += 1) world.put(`mallory/s${index}`, SAME.slice(0, 63));
+    world.put('mallory/rest', SAME);
+    world.announce();
+    world.put('mallory/next', SAME.slice(1));
+    world.put('mallory/s0', SAME);
+    expect(world.isBeyond('next')).to.equal(true);
+    world.claims.delete('mallory/s0');
+    world.listed.claimsChanged('mallory/s0');
+    expect(world.isBeyond('next')).to.equal(false);
+    expect(world.isBeyond('s0')).to.equal(true);
+  });
+
+  it('are no more after a change of leader: what has claims is counted before the oldest gets new ones', () => {
+    const old = Array.from({ length: 64 }, (_, index) => `mallory/old${index}`);
+    const young = Array.from({ length: 64 }, (_, index) => `mallory/young${index}`);
+    const world = new Counted();
+    for (const key of old) world.put(key, SAME.slice(0, 1));
+    for (const key of young) world.put(key, SAME.slice(0, 63));
+    world.announce();
+    for (const key of old) world.put(key, SAME);
+    const next = new Counted();
+    for (const [key, list] of world.claims) next.claims.set(key, list);
+    next.begin(world.lists);
+    next.announce();
+    expect(next.announced).to.equal(MOST_LISTED);
+    next.put('mallory/new', ['192.0.2.9']);
+    expect(next.isBeyond('new')).to.equal(true);
+  });
+
+  it('of other namespaces cost nothing where the labels of one change', () => {
+    const world = new Counted();
+    let looks = 0;
+    for (let index = 0; index < 50; index += 1) {
+      const service = plainService(`mallory/s${index}`, { externalIps: SAME });
+      Object.defineProperty(service, 'namespace', {
+        get: () => {
+          looks += 1;
+          return 'mallory';
+        },
+      });
+      world.listed.change(`mallory/s${index}`, service);
+    }
+    for (let index = 0; index < 3; index += 1) world.put(`victim/s${index}`, SAME);
+    looks = 0;
+    expect(world.again('victim')).to.have.length(3);
+    expect(world.again('nobody')).to.have.length(0);
+    expect(looks).to.equal(0);
+    expect(world.again('mallory')).to.have.length(50);
   });
 });
