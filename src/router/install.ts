@@ -36,7 +36,7 @@ const RETRY_MS = 1000;
 const CHECK_MS = 10_000;
 /** of the time for which it has been refused: a gateway that comes back soon is found soon */
 const RETRY_SHARE = 0.25;
-/** so many routes are written in one turn */
+/** each change of a route, and each tick, writes at most so many; the rest waits for the next turn */
 const PIECE = 200;
 const NONE: ReadonlySet<string> = new Set();
 
