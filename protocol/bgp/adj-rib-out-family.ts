@@ -102,6 +102,11 @@ export class FamilyRibOut {
     return !(this.#hasRoutesToSend() || this.#isEndDue() || refreshBegin || refreshEnd);
   }
 
+  /** it has not been sent since the session began */
+  get owesEndOfRib(): boolean {
+    return this.isActive && this.#marks.endOfRib;
+  }
+
   get isActive(): boolean {
     return this.#view !== undefined;
   }

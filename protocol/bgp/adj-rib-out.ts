@@ -74,6 +74,11 @@ export class AdjRibOut {
     for (const family of FAMILIES) this.#ribs[family].isPartial = isPartial;
   }
 
+  /** of a family of the session that is up */
+  get owesEndOfRib(): boolean {
+    return FAMILIES.some((family) => this.#ribs[family].owesEndOfRib);
+  }
+
   /** A session is up: the neighbour has nothing yet, all that is wanted goes out, then End-of-RIB for each agreed family. */
   established(view: SessionView): void {
     if (this.#view !== undefined) this.down();

@@ -8,7 +8,7 @@
 
 import type { BgpFault } from './error.ts';
 import type { NotificationMessage, OpenMessage } from './message.ts';
-import type { StopReason } from './session.ts';
+import type { Disconnection, StopReason } from './session.ts';
 
 export type ConnectionEvent =
   /** 1 ManualStart */
@@ -44,7 +44,7 @@ export type ConnectionEvent =
   /** 17 TcpConnectionConfirmed: the neighbour's dial was accepted */
   | { readonly kind: 'tcp-confirmed' }
   /** 18 TcpConnectionFails */
-  | { readonly kind: 'tcp-fails'; readonly detail: string }
+  | ({ readonly kind: 'tcp-fails' } & Disconnection)
   /** 19 BGPOpen; 20 BGPOpen with DelayOpenTimer running */
   | { readonly kind: 'open'; readonly message: OpenMessage }
   /** 21 BGPHeaderErr */

@@ -105,8 +105,8 @@ export function stepConnect(
     // the RFC goes to Active if DelayOpen runs, to Idle if not
     case 'tcp-fails':
       return state.wait === 'delay-open' && canDial(config)
-        ? retryLater(state, config, event.detail)
-        : lost(state, config, event.detail);
+        ? retryLater(state, config, event)
+        : lost(state, config, event);
     case 'open':
       return openReceived(state, event.message, config);
     case 'header-error':
@@ -162,7 +162,7 @@ export function stepActive(
     case 'tcp-confirmed':
       return state.wait === 'delay-open' ? stay(state) : connected(state, config);
     case 'tcp-fails':
-      return isDelaying(state) ? lost(state, config, event.detail) : stay(state);
+      return isDelaying(state) ? lost(state, config, event) : stay(state);
     case 'open':
       return openReceived(state, event.message, config);
     case 'header-error':

@@ -47,9 +47,7 @@ export function stepOpenSent(
       return holdExpired(state, config);
     // the RFC listens on; an incoming connection has nothing to retry and ends
     case 'tcp-fails':
-      return canDial(config)
-        ? retryLater(state, config, event.detail)
-        : lost(state, config, event.detail);
+      return canDial(config) ? retryLater(state, config, event) : lost(state, config, event);
     case 'open':
       return receiveOpen(state, event.message, config);
     case 'header-error':
@@ -103,7 +101,7 @@ export function stepOpenConfirm(
     case 'keepalive-timer':
       return hasHoldTimer(state) ? sendKeepalive(state, config) : stay(state);
     case 'tcp-fails':
-      return lost(state, config, event.detail);
+      return lost(state, config, event);
     case 'header-error':
     case 'open-error':
       return notifyFault(state, config, event.fault);
@@ -164,7 +162,7 @@ export function stepEstablished(
         ? { state, actions: [startTimer(config, 'send-hold', state.sendHoldSeconds)] }
         : stay(state);
     case 'tcp-fails':
-      return lost(state, config, event.detail);
+      return lost(state, config, event);
     case 'header-error':
     case 'update-error':
     case 'route-refresh-error':

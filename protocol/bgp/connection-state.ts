@@ -13,6 +13,7 @@ import { ceaseNotification, describeNotification, notificationFromFault } from '
 import type {
   ConnectionStateName,
   ConnectionTimer,
+  Disconnection,
   DownReason,
   PeerAction,
   SessionConfig,
@@ -189,10 +190,10 @@ export function restartHold(
 export function retryLater(
   from: ConnectionState,
   config: ConnectionConfig,
-  detail: string,
+  end: Disconnection,
 ): ConnectionStep {
   return move(from, { kind: 'active', wait: 'retry' }, config, [
-    down(from, config, { kind: 'disconnected', detail }),
+    down(from, config, disconnected(end)),
     startTimer(config, 'connect-retry', config.session.connectRetrySeconds),
   ]);
 }
@@ -209,9 +210,13 @@ export function down(
 export function lost(
   from: ConnectionState,
   config: ConnectionConfig,
-  detail: string,
+  end: Disconnection,
 ): ConnectionStep {
-  return move(from, IDLE, config, [down(from, config, { kind: 'disconnected', detail })]);
+  return move(from, IDLE, config, [down(from, config, disconnected(end))]);
+}
+
+function disconnected({ detail, isOneSided }: Disconnection): DownReason {
+  return { kind: 'disconnected', detail, ...(isOneSided === true && { isOneSided }) };
 }
 
 /** Cuts TCP, or the dial, without a word. */

@@ -139,7 +139,7 @@ function apply(state: PeerState, event: PeerEvent, config: SessionConfig): PeerS
         ? admit(state, config)
         : run(state, 'out', { kind: 'tcp-acked' }, config);
     case 'disconnected':
-      return run(state, event.side, { kind: 'tcp-fails', detail: event.detail }, config);
+      return run(state, event.side, { ...event, kind: 'tcp-fails' }, config);
     case 'message':
       return event.message.kind === 'open'
         ? receiveOpen(state, event.side, event.message, config)

@@ -73,13 +73,20 @@ export type StopReason =
   /** close TCP with no NOTIFICATION: a planned restart under graceful restart (RFC 4724 §4) */
   | { readonly kind: 'restart' };
 
+/** How a TCP connection ended. */
+export interface Disconnection {
+  readonly detail: string;
+  /** our own kernel gave the connection up: the neighbour may still hold it, and the session with it */
+  readonly isOneSided?: boolean;
+}
+
 export type PeerEvent =
   | { readonly kind: 'start' }
   | { readonly kind: 'stop'; readonly reason: StopReason }
   /** TCP is up: our dial was answered (`out`) or a neighbour's was accepted (`in`) */
   | { readonly kind: 'connected'; readonly side: Side }
   /** TCP failed, was refused, reset or closed by the other side */
-  | { readonly kind: 'disconnected'; readonly side: Side; readonly detail: string }
+  | ({ readonly kind: 'disconnected'; readonly side: Side } & Disconnection)
   | { readonly kind: 'message'; readonly side: Side; readonly message: Message }
   /** what came could not be read, and its outcome is `reset` */
   | { readonly kind: 'fault'; readonly side: Side; readonly fault: BgpFault }
@@ -104,7 +111,7 @@ export type DownReason =
       readonly subcode: number;
       readonly detail: string;
     }
-  | { readonly kind: 'disconnected'; readonly detail: string }
+  | ({ readonly kind: 'disconnected' } & Disconnection)
   | { readonly kind: 'collision' }
   | { readonly kind: 'stopped' };
 

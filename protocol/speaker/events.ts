@@ -130,6 +130,8 @@ export interface PeerStatus {
   readonly routesPending: number;
   /** all that is wanted has arrived at the neighbour, as far as TCP tells; `routesPending` is 0 earlier, when the octets are made */
   readonly isSynced: boolean;
+  /** routes follow that could not be decided yet: a neighbour that kept those of an earlier session goes on keeping them */
+  readonly owesEndOfRib: boolean;
   /** routes of the neighbour that we hold; 0 unless the settings keep them */
   readonly routesHeld: number;
   readonly lastError?: string;

@@ -8,6 +8,7 @@ import { AdjRibIn, type ReceivedRoute } from '../bgp/adj-rib-in.ts';
 import { BgpFault, type Issue } from '../bgp/error.ts';
 import type { Message, UpdateMessage } from '../bgp/message.ts';
 import type { Negotiated } from '../bgp/negotiate.ts';
+import { ofFamilies } from '../bgp/of-families.ts';
 import type { SessionView } from '../bgp/pack.ts';
 import {
   acceptsIncoming,
@@ -28,6 +29,7 @@ import type {
 import type { InterfaceAddresses } from '../io/interface-addresses.ts';
 import type { Connection, ConnectionHandlers } from '../io/transport.ts';
 import { describeDown, nameLikelyReason } from './describe-down.ts';
+import { disconnection } from './disconnection.ts';
 import { EndWatch } from './end-watch.ts';
 import type { PeerStatus } from './events.ts';
 import { sessionNextHops, steadyAddresses } from './next-hops.ts';
@@ -145,9 +147,7 @@ export class PeerDriver {
       sinceMs: this.#sinceMs,
       ...(this.#session === undefined ? {} : { negotiated: this.#session.negotiated }),
       ...(connection === undefined ? {} : { local: connection.local, remote: connection.remote }),
-      routesAdvertised: this.#routes.advertised,
-      routesPending: this.#routes.pendingCount,
-      isSynced: this.#routes.hasToldAll,
+      ...this.#routes.progress,
       ...(this.#lastError === undefined ? {} : { lastError: this.#lastError }),
       routesHeld: this.#received.routeCount,
       counters: this.#tally.counters(
@@ -252,8 +252,7 @@ export class PeerDriver {
         if (this.#leaving.delete(wire)) return this.#checkIdle();
         this.#release(side);
         this.#leaving.delete(wire);
-        const detail = error?.message ?? 'the neighbour closed the connection';
-        this.#dispatch({ kind: 'disconnected', side, detail });
+        this.#dispatch({ kind: 'disconnected', side, ...disconnection(error) });
       },
     });
     this.#release(side)?.abort();
@@ -318,8 +317,9 @@ export class PeerDriver {
     this.#routes.refresh(family);
   }
 
-  #onUpdate(side: Side, update: UpdateMessage): void {
-    const result = this.#received.update(update);
+  #onUpdate(side: Side, sent: UpdateMessage): void {
+    const result = this.#received.update(sent);
+    const update = ofFamilies(sent, this.#session?.negotiated.families ?? []);
     this.#world.emit({ kind: 'update-received', peer: this.#settings.name, update });
     if (result.kind === 'accepted') return;
     const detail = 'the neighbour announced more routes than it may';

@@ -10,6 +10,7 @@ import type { Route } from '../bgp/route.ts';
 import type { Clock, Timer } from '../io/clock.ts';
 import type { Family } from '../net/address.ts';
 import { ArrivalPoll } from './arrival-poll.ts';
+import type { PeerStatus } from './events.ts';
 import type { Wire } from './wire.ts';
 
 /** How much is taken from the RIB per write: a few full messages, so that a change is never far behind. */
@@ -17,6 +18,11 @@ const WRITE_BYTES = 65536;
 
 /** How long everything has to be told before the farewell is made: changes come in groups. */
 const FAREWELL_AFTER_MS = 500;
+
+type RouteProgress = Pick<
+  PeerStatus,
+  'routesAdvertised' | 'routesPending' | 'isSynced' | 'owesEndOfRib'
+>;
 
 export class RouteSender {
   readonly #clock: Clock;
@@ -172,13 +178,11 @@ export class RouteSender {
     return this.#isPartial;
   }
 
-  get pendingCount(): number {
-    return this.#rib.pendingCount;
-  }
-
-  /** false from a change to the `routes-synced` that ends it, also while no session is up */
-  get hasToldAll(): boolean {
-    return !this.#isNews;
+  /** `isSynced` is false from a change to the `routes-synced` that ends it, also while no session is up. */
+  get progress(): RouteProgress {
+    const { advertised, pendingCount, owesEndOfRib } = this.#rib;
+    const isSynced = !this.#isNews;
+    return { routesAdvertised: advertised, routesPending: pendingCount, isSynced, owesEndOfRib };
   }
 
   get refused(): readonly RefusedRoute[] {

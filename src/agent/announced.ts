@@ -120,6 +120,8 @@ function told(level: EffectiveLevel): PreferenceLevel {
   return level === 0 || level === 2 ? level : 1;
 }
 
-function isBehind({ state, isSynced }: PeerStatus): boolean {
-  return state === 'established' && !isSynced;
+/** A router that restarts gracefully with us keeps what the session before had until End-of-RIB (RFC 4724 §4.2), whatever we want now. */
+function isBehind({ state, isSynced, owesEndOfRib, negotiated }: PeerStatus): boolean {
+  if (state !== 'established') return false;
+  return !isSynced || (owesEndOfRib && negotiated?.peerGracefulRestart !== undefined);
 }

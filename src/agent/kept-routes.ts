@@ -2,7 +2,7 @@
  * What routers may still have of sessions that are down. A router that has our NOTIFICATION, or sent one, has dropped our routes. One that
  * lost the connection without one keeps them for the restart time where graceful restart was agreed on (RFC 4724 §4.2); one that no packet
  * reaches any more keeps them until its own hold timer ends, which began up to a keepalive after ours. A NOTIFICATION that has not arrived
- * leaves the whole hold time. Nothing can be sent to such a router meanwhile, so no other node may stand where these routes do.
+ * leaves the whole hold time, and so does a connection that our own kernel gave up. Nothing can be sent to such a router meanwhile, so no other node may stand where these routes do.
  *
  * A loss belongs to the router, not to the document that described it: it stays when the BGPPeer is renamed, edited or deleted.
  */
@@ -59,6 +59,8 @@ export interface KeptRoutesOptions {
 }
 
 const HOLD_TIMER_EXPIRED = 4;
+/** where no hold time was agreed on, no timer of the router ends the session: the longest time that an IPNode can say */
+const ENDLESS_SECONDS = 65_535;
 /** neighbours of a range come and go under names of their own; beyond this number the longest lost is forgotten */
 const MOST_LOST = 1000;
 
@@ -180,7 +182,9 @@ export class KeptRoutes {
     const { router, holdSeconds, restartSeconds } = agreed;
     const isOurs = reason.kind === 'notification-sent' || reason.kind === 'stopped';
     const isSilence = reason.kind === 'notification-sent' && reason.code === HOLD_TIMER_EXPIRED;
-    const ofHold = isSilence ? Math.ceil(holdSeconds / 3) : isOurs ? holdSeconds : 0;
+    const isOneSided = reason.kind === 'disconnected' && reason.isOneSided === true;
+    const whole = holdSeconds === 0 ? ENDLESS_SECONDS : holdSeconds;
+    const ofHold = isSilence ? Math.ceil(holdSeconds / 3) : isOurs || isOneSided ? whole : 0;
     const ofRestart = isOurs || reason.kind === 'disconnected' ? restartSeconds : 0;
     const seconds = Math.max(ofHold, ofRestart);
     const lost = { name: peer, router, sinceMs: this.#options.clock.now(), seconds };

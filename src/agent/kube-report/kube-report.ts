@@ -130,11 +130,13 @@ class Report implements KubeReport {
   /**
    * A controller that reads that nothing is announced here gives the addresses to others without
    * asking this node. So it is on disk first that the next process must not announce them unasked;
-   * where the disk does not take it, or the API not the other, all is as after a crash.
+   * where the disk does not take it, or the API not the other, all is as after a crash. So it is
+   * where a router could not be told: it may still send traffic here.
    */
   async #leave(): Promise<void> {
     const { agent, clock } = this.#options;
-    const isKept = await agent.giveBack(true);
+    const { keptMs = 0 } = agent.announced;
+    const isKept = keptMs === 0 && (await agent.giveBack(true));
     if (isKept) this.#end = { at: new Date(clock.wallTimeMs()).toISOString() };
     const [isWritten] = await Promise.all([
       this.#writer.stop('leave'),

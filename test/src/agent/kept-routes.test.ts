@@ -18,12 +18,18 @@ interface Wanted {
   readonly hasRestart?: boolean;
   /** of the router's OPEN */
   readonly isAware?: boolean;
+  /** what both sides agreed on */
+  readonly holdSeconds?: number;
 }
 
 type Ends = Pick<SpeakerEvent & { kind: 'established' }, 'local' | 'remote'>;
 
 /** one peer, as far as it matters here */
-function world({ hasRestart = true, isAware = hasRestart }: Wanted = {}) {
+function world({
+  hasRestart = true,
+  isAware = hasRestart,
+  holdSeconds = HOLD_SECONDS,
+}: Wanted = {}) {
   const clock = new ManualClock();
   const session = { name: 'tor', state: 'idle' as PeerStatus['state'], isSynced: true };
   const gracefulRestart = hasRestart ? { restartSeconds: RESTART_SECONDS } : undefined;
@@ -37,7 +43,7 @@ function world({ hasRestart = true, isAware = hasRestart }: Wanted = {}) {
   const state = new AnnouncedState({ status }, () => nothing, kept);
   const peerGracefulRestart = isAware ? { kind: 'graceful-restart' } : undefined;
   const asns = { peerAsn: 64500, localAsn: 64512 };
-  const negotiated = { holdTimeSeconds: HOLD_SECONDS, peerGracefulRestart, ...asns };
+  const negotiated = { holdTimeSeconds: holdSeconds, peerGracefulRestart, ...asns };
   const local = { address: ipv4('192.0.2.1'), port: 40_000 };
   const establishedAs = (peer: string, remote: string) =>
     ({
@@ -82,13 +88,19 @@ function world({ hasRestart = true, isAware = hasRestart }: Wanted = {}) {
 }
 
 const CLOSED: DownReason = { kind: 'disconnected', detail: 'read ECONNRESET' };
+const GIVEN_UP: DownReason = { ...CLOSED, detail: 'read ETIMEDOUT', isOneSided: true };
 const SILENCE: DownReason = { kind: 'notification-sent', code: 4, subcode: 0, detail: 'silence' };
 const CEASE: DownReason = { kind: 'notification-received', code: 6, subcode: 2, detail: 'cease' };
 const FAULT: DownReason = { kind: 'notification-sent', code: 3, subcode: 1, detail: 'a fault' };
 
 const NO_RESTART = { hasRestart: false };
 const UNAWARE = { isAware: false };
+const NO_HOLD_TIME = { hasRestart: false, holdSeconds: 0 };
 const AFTER = [
+  { what: 'given up by our kernel', reason: GIVEN_UP, wanted: NO_RESTART, seconds: HOLD_SECONDS },
+  { what: 'given up, graceful restart', reason: GIVEN_UP, seconds: HOLD_SECONDS },
+  { what: 'given up, and no hold time', reason: GIVEN_UP, wanted: NO_HOLD_TIME, seconds: 65_535 },
+  { what: 'closed, and no hold time', reason: CLOSED, wanted: NO_HOLD_TIME, seconds: 0 },
   { what: 'closed without a word, graceful restart', reason: CLOSED, seconds: RESTART_SECONDS },
   { what: 'closed without a word', reason: CLOSED, wanted: NO_RESTART, seconds: 0 },
   { what: 'closed, a router that keeps nothing', reason: CLOSED, wanted: UNAWARE, seconds: 0 },
@@ -105,6 +117,7 @@ const UNHEARD = [
   { what: 'our own word', reason: LEAVING, wanted: NO_RESTART, seconds: HOLD_SECONDS },
   { what: 'our own word, graceful restart', reason: LEAVING, seconds: HOLD_SECONDS },
   { what: 'our stop', reason: STOP, wanted: NO_RESTART, seconds: HOLD_SECONDS },
+  { what: 'our stop, and no hold time', reason: STOP, wanted: NO_HOLD_TIME, seconds: 65_535 },
   { what: 'the word of the router', reason: CEASE, seconds: 0 },
   { what: 'silence: a keepalive more than we', reason: SILENCE, wanted: NO_RESTART, seconds: 30 },
 ];

@@ -68,6 +68,21 @@ describe('after a planned restart', () => {
     expect(failing.heard).to.deep.equal(['end']);
   });
 
+  it('the router counts as told of nothing before it: it keeps what the process before announced', async () => {
+    const held = (level: string) =>
+      scenery.claim({ ...checked, labels: { [nodeLabel(scenery.NODE)]: level } });
+    const world = new World([held('0')], true);
+    await world.pass(100);
+    world.agent.setDocuments(told([held('2')]), 'api');
+    world.agent.setObservedClaims(9n);
+    await world.pass(100);
+    expect(world.heard).to.deep.equal([]);
+    expect(world.agent.announced.observedClaims, 'before End-of-RIB').to.equal(undefined);
+    await world.pass(2000);
+    expect(world.heard).to.include('end');
+    expect(world.agent.announced.observedClaims, 'behind it').to.equal(9n);
+  });
+
   it('it waits for nothing after any other start', async () => {
     const world = new World([plain, checked], false);
     await world.pass(500);

@@ -3,8 +3,10 @@
 import {
   type Address,
   address,
+  type ConnectionHandlers,
   formatPrefix,
   MemoryNetwork,
+  type Message,
   type PeerSettings,
   parseCommunity,
   prefix,
@@ -13,6 +15,8 @@ import {
   type Transport,
 } from 'bgp-ts';
 import { expect } from 'chai';
+import { PLAIN_CONTEXT } from '../../../protocol/bgp/decode.ts';
+import { encode } from '../../../protocol/bgp/encode.ts';
 import type { RouterEvent } from '../../../src/router/events.ts';
 import { Router, RouterError, type RouterSettings } from '../../../src/router/router.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -198,6 +202,47 @@ describe('the router', () => {
     expect(lab.of('peer-down').map(({ peer, reason }) => `${peer} ${reason}`)).to.match(/6\/1/);
     expect(lab.kernel.changes.some((each) => each.includes('192.0.2.12'))).to.equal(false);
     expect(lab.of('peer-up').filter(({ peer }) => peer === '192.0.2.12')).to.have.length(1);
+  });
+
+  it('takes no route of a family that was not agreed on, so that its limit holds for all that it has', async () => {
+    const lab = new Lab();
+    const router = lab.router({ maxPrefixes: 2 });
+    await router.start();
+    const handlers: ConnectionHandlers = {
+      onOpen: () => undefined,
+      onData: () => undefined,
+      onProgress: () => undefined,
+      onDrain: () => undefined,
+      onClose: () => undefined,
+    };
+    const remote = { address: ROUTER, port: 179 };
+    const wire = lab.host('192.0.2.11').dial({ remote, connectTimeoutMs: 1000 }, handlers);
+    await lab.run(20);
+    const say = (message: Message) => wire.write(encode(message, PLAIN_CONTEXT));
+    const asn = 64512;
+    const capabilities = [
+      { kind: 'multiprotocol', afi: 1, safi: 1 },
+      { kind: 'four-octet-asn', asn },
+    ] as const;
+    say({ kind: 'open', version: 4, asn, holdTimeSeconds: 90, routerId: 9, capabilities });
+    await lab.run(20);
+    say({ kind: 'keepalive' });
+    await lab.run(20);
+    const nlri = [7, 8, 9].map((last) => prefix(`2001:db8:7::${last}/128`));
+    const mpReach = {
+      kind: 'prefixes',
+      afi: 2,
+      safi: 1,
+      nextHops: [v6('2001:db8::9')],
+      nlri,
+    } as const;
+    const asPath = [{ type: 'sequence', asns: [asn] }] as const;
+    const ipv4 = { nlri: [prefix(VIP)], withdrawn: [] };
+    const attributes = { origin: 'igp', asPath, nextHop: address('192.0.2.11') } as const;
+    say({ kind: 'update', ...ipv4, attributes: { ...attributes, mpReach } } as Message);
+    await lab.run(50);
+    expect(router.peers().map(({ state }) => state)).to.deep.equal(['established']);
+    expect(table(router)).to.deep.equal([`${VIP}: 192.0.2.11*`]);
   });
 
   it('says why a neighbour is refused', async () => {

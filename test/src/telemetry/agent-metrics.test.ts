@@ -28,6 +28,7 @@ function session(name: string, state: PeerStatus['state'] = 'established'): Peer
     routesAdvertised: { ipv4: 3, ipv6: 1 },
     routesPending: 0,
     isSynced: true,
+    owesEndOfRib: false,
     routesHeld: 0,
     counters: COUNTERS,
   };

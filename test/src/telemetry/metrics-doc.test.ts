@@ -24,6 +24,7 @@ const SESSION: PeerStatus = {
   routesAdvertised: { ipv4: 1, ipv6: 1 },
   routesPending: 1,
   isSynced: true,
+  owesEndOfRib: false,
   routesHeld: 0,
   counters: {
     establishedCount: 1,

@@ -207,6 +207,37 @@ describe('standalone: sessions of every shape', function () {
     await bothRoutes(own);
   });
 
+  it('a silent link that our own kernel notices long before the hold timers: the router has the routes for the hold time, and the status says so', async () => {
+    const timers = { holdSeconds: 180, keepaliveSeconds: 60, connectRetrySeconds: 1 };
+    await play({ address: '10.60.0.1', timers }, { isPassive: true, holdTimeSeconds: 180 });
+    await bothRoutes(own);
+    // before the first KEEPALIVE is due: nothing is on its way, so TCP's own keepalives are what goes unanswered
+    const lost = 'ip saddr 10.60.0.2 drop\n ip daddr 10.60.0.2 drop';
+    const hook = (name: string) =>
+      `chain ${name} {\n type filter hook ${name} priority 0\n ${lost}\n}`;
+    await routerHost.nft(`table inet silent {\n${hook('input')}\n${hook('output')}\n}\n`);
+    try {
+      const socket = join(node.folder, `s${starts}.sock`);
+      const session = await untilValue(
+        'the session is down',
+        async () => {
+          const asked = await new ControlClient(socket).status();
+          return asked.ok ? asked.value.sessions[0] : undefined;
+        },
+        (one) => one !== undefined && one.state !== 'established',
+        { timeoutMs: 90_000 },
+      );
+      expect(session).to.include({ keptSeconds: 180 });
+      const routes = await bird.routes('ipv4');
+      expect(
+        routes.map(({ prefix }) => prefix),
+        'at the router',
+      ).to.deep.equal([`${V4}/32`]);
+    } finally {
+      await routerHost.nft('delete table inet silent\n');
+    }
+  });
+
   it('a password from its file, and GTSM', async () => {
     const file = join(node.folder, 'key');
     writeFileSync(file, `${KEY}\n\n# of rack 3\n`, { mode: 0o600 });

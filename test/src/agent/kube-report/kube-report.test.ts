@@ -470,6 +470,9 @@ describe('the report of an agent', () => {
     expect(lease?.['spec']).to.include({ holderIdentity: 'n1/instance-1' });
     const seconds = Number(lease?.metadata.annotations?.['herald.dev/restarting-seconds']);
     expect(seconds).to.be.within(1, 43 - 15);
+    // nor does it say that nothing of it is announced: a freed address would be given to others
+    expect(scene.status?.joined?.open).to.equal(true);
+    expect(scene.saved.some(({ isGivenBack }) => isGivenBack)).to.equal(false);
   });
 
   describe('and the addresses that it gives back at its end', () => {
