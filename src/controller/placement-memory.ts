@@ -5,7 +5,7 @@
 
 import type { IpNode } from '../model/ip-node.ts';
 import { nodeLabel, type PreferenceLevel } from '../model/names.ts';
-import { formerNodes } from '../scheduler/former-nodes.ts';
+import { ANY_NODE, formerNodes } from '../scheduler/former-nodes.ts';
 import { cutOffLevel, type Part } from '../scheduler/move.ts';
 import type { PlacementSubject } from './placement-subject.ts';
 
@@ -97,7 +97,9 @@ export function remaining(
     else if (node.part.isGone) haunted.add(cutOffLevel(node.part));
     else lingering.add(level);
   }
+  // of those that announced it while all did nobody knows a level
   const others = [...formerNodes(meta.annotations)]
+    .filter((name) => name !== ANY_NODE)
     .map(nodeLabel)
     .filter((label) => !(memory.left.has(label) || label in claim.labels));
   for (const label of others) {

@@ -13,10 +13,10 @@ import {
   nodeOfLabel,
 } from '../model/names.ts';
 
-/** in place of names: every node announced it */
+/** beside names: every node announced it */
 export const ANY_NODE = '*';
 
-/** As their labels say it, or ANY_NODE. */
+/** As their labels say it, and ANY_NODE. */
 export function formerNodes(annotations: Labels): ReadonlySet<string> {
   const text = annotations[FORMER_NODES_ANNOTATION] ?? '';
   return new Set(text.split(',').filter((name) => name !== ''));
@@ -53,7 +53,6 @@ function namesAfter(
   // all that have joined are asked then
   if (wasAnycast || ANYCAST_LABEL in write) return [];
   const names = new Set([...formerNodes(annotations)].filter((name) => !hasLetGo(name)));
-  if (names.has(ANY_NODE)) return [ANY_NODE];
   for (const [label, value] of Object.entries(write)) {
     if (!isNodeLabel(label)) continue;
     if (value !== null) names.delete(nodeOfLabel(label));

@@ -34,9 +34,11 @@ describe('former nodes of a claim', () => {
   it('are all nodes where the claim was anycast, and none while it is', () => {
     const anycast = { [ANYCAST_LABEL]: '', [a]: '0' };
     expect(formerAfter(claim(anycast), { [ANYCAST_LABEL]: null }, nobody)).to.equal('*');
-    expect(formerAfter(claim({ [a]: '0' }, '*'), { [a]: null, [b]: '0' }, nobody)).to.equal(
-      undefined,
-    );
+    const both = { [a]: null, [b]: '0' };
+    expect(formerAfter(claim({ [a]: '0' }, '*'), both, nobody), 'beside names').to.equal('*,a');
+    expect(formerAfter(claim({ [b]: '0' }, '*,a'), { [b]: '2' }, nobody)).to.equal(undefined);
+    const haveAllButA = (name: string) => name === '*';
+    expect(formerAfter(claim({ [b]: '0' }, '*,a'), { [b]: '2' }, haveAllButA)).to.equal('a');
     const isOver = () => true;
     expect(formerAfter(claim({ [a]: '0' }, '*'), { [a]: null, [b]: '0' }, isOver)).to.equal('a');
     expect(formerAfter(claim({ [a]: '0' }, 'b'), { [ANYCAST_LABEL]: '' }, nobody)).to.equal(null);
