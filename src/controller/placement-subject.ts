@@ -38,6 +38,7 @@ export function lookAt(
   const placement = { ...pool.placement, ...claim.placement };
   const demand: ClaimDemand = {
     placement,
+    advertisements: pool.advertisements,
     drainOn: pool.drain.on,
     ignoreExcludeLabel: pool.ignoreExcludeLabel,
     notReady: pool.notReady,

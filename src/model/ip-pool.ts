@@ -1,7 +1,7 @@
 /** IPPool: addresses that may be claimed, and how they are placed, advertised and drained. Has passed the schema; defaults filled in. */
 
 import type { Address, LargeCommunity } from 'bgp-ts';
-import type { LabelSelector, Labels } from './labels.ts';
+import { type LabelSelector, type Labels, selects } from './labels.ts';
 
 export interface IpPool {
   readonly name: string;
@@ -67,6 +67,17 @@ export interface Advertisement {
 
 /** of the holder of an exclusive claim: with less its six levels of preference would meet */
 export const LEAST_LOCAL_PREF = 48;
+
+/** Whether a node with these labels announces anything of the pool at all; to which peers is another question. */
+export function isAdvertisedOn(
+  { advertisements }: Pick<IpPool, 'advertisements'>,
+  labels: Labels,
+): boolean {
+  return (
+    advertisements.length === 0 ||
+    advertisements.some(({ nodeSelector }) => selects(nodeSelector, labels))
+  );
+}
 
 export const DEFAULT_PLACEMENT: Placement = {
   mode: 'anycast',

@@ -46,6 +46,7 @@ export const FORMER_VERSION_ANNOTATION = 'herald.dev/former-version';
 export const READY_CONDITION = 'Ready';
 export const EXCLUSIVE_CLAIMS_CONDITION = 'ExclusiveClaims';
 export const EXCLUDE_LABEL = 'node.kubernetes.io/exclude-from-external-load-balancers';
+export const HOSTNAME_LABEL = 'kubernetes.io/hostname';
 export const OUT_OF_SERVICE_TAINT = 'node.kubernetes.io/out-of-service';
 export const CONTROLLER_LEASE = 'herald-controller';
 /** on that Lease: its holder drains or restarts, so the next process of simple mode may announce beside it */

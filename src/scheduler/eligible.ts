@@ -9,9 +9,9 @@
 import type { Family } from 'bgp-ts';
 import { type ClusterNode, isOutOfService } from '../model/cluster-node.ts';
 import type { IpNode, IpNodeSession } from '../model/ip-node.ts';
-import type { IpPool, Placement } from '../model/ip-pool.ts';
+import { type IpPool, isAdvertisedOn, type Placement } from '../model/ip-pool.ts';
 import { selects } from '../model/labels.ts';
-import { EXCLUDE_LABEL } from '../model/names.ts';
+import { EXCLUDE_LABEL, HOSTNAME_LABEL } from '../model/names.ts';
 import { keptAfterMs } from '../model/router-memory.ts';
 import type { NodeGroup } from './assign.ts';
 import type { Life } from './liveness.ts';
@@ -28,6 +28,8 @@ export interface NodeFacts {
 /** What the claims of one group ask of a node. */
 export interface ClaimDemand {
   readonly placement: Placement;
+  /** of the pool: where its routes go out at all */
+  readonly advertisements: IpPool['advertisements'];
   readonly drainOn: readonly string[];
   readonly ignoreExcludeLabel: boolean;
   readonly notReady: IpPool['notReady'];
@@ -168,9 +170,8 @@ function ofFamily(ipNode: IpNode | undefined, { family }: ClaimDemand): Standing
 
 function ofDemand({ node, ipNode }: NodeFacts, demand: ClaimDemand): Standing {
   if (node === undefined) return ELIGIBLE;
-  if (!selects(demand.placement.nodeSelector, node.labels)) {
-    return { kind: 'leaves', sentence: 'the nodeSelector of the placement does not select it' };
-  }
+  const unselected = ofSelectors(node, demand);
+  if (unselected !== undefined) return { kind: 'leaves', sentence: unselected };
   const isIgnored = demand.ignoreExcludeLabel || ipNode?.status.ignoresExcludeLabel === true;
   const isExcludable = demand.isForService && !isIgnored;
   for (const trigger of demand.drainOn) {
@@ -191,4 +192,13 @@ function ofDemand({ node, ipNode }: NodeFacts, demand: ClaimDemand): Standing {
     };
   }
   return ELIGIBLE;
+}
+
+/** why it is none of the nodes that placement and advertisements are for */
+function ofSelectors({ name, labels }: ClusterNode, demand: ClaimDemand): string | undefined {
+  if (!selects(demand.placement.nodeSelector, labels)) {
+    return 'the nodeSelector of the placement does not select it';
+  }
+  if (isAdvertisedOn(demand, { [HOSTNAME_LABEL]: name, ...labels })) return undefined;
+  return 'no advertisement of the pool selects it';
 }

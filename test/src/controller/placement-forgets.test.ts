@@ -18,6 +18,7 @@ import { ClusterWorld } from './cluster-world.ts';
 
 const DEMAND: ClaimDemand = {
   placement: { ...DEFAULT_PLACEMENT, mode: 'exclusive' },
+  advertisements: [],
   drainOn: [],
   ignoreExcludeLabel: false,
   notReady: 'keep',

@@ -11,15 +11,18 @@ import {
   standing,
   whyNobody,
 } from '../../../src/scheduler/eligible.ts';
+import { advertisement } from '../agent/scenery.ts';
 
 const DEMAND: ClaimDemand = {
   placement: { ...DEFAULT_PLACEMENT, mode: 'exclusive' },
+  advertisements: [],
   drainOn: ['stop', 'exclude-label'],
   ignoreExcludeLabel: false,
   notReady: 'keep',
   isForService: true,
   family: 'ipv4',
 };
+const ELSEWHERE = advertisement({ nodeSelector: { matchLabels: { rack: 'r2' } } });
 const SINCE = '2026-01-01T00:00:00Z';
 const SESSION = { peer: 'tor', address: '192.0.2.1', state: 'Established' } as const;
 const WITHOUT_SIX = {
@@ -200,6 +203,29 @@ const ROWS: readonly Row[] = [
     },
     kind: 'leaves',
     sentence: 'nodeSelector',
+  },
+  {
+    what: 'that no advertisement selects',
+    facts: facts(),
+    demand: { advertisements: [ELSEWHERE] },
+    kind: 'leaves',
+    sentence: 'no advertisement',
+  },
+  {
+    what: 'that one of two advertisements selects',
+    facts: facts({ node: node({ labels: { rack: 'r1' } }) }),
+    demand: { advertisements: [{ ...ELSEWHERE, nodeSelector: {} }, ELSEWHERE] },
+    kind: 'eligible',
+  },
+  {
+    what: 'that an advertisement selects by a name which its Node does not say',
+    facts: facts(),
+    demand: {
+      advertisements: [
+        { ...ELSEWHERE, nodeSelector: { matchLabels: { 'kubernetes.io/hostname': 'a' } } },
+      ],
+    },
+    kind: 'eligible',
   },
   {
     what: 'whose sessions do not carry the family',
