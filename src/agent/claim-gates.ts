@@ -56,11 +56,20 @@ export function subjectOf(
   view: SubjectView,
   departure?: Departure,
 ): ClaimSubject {
-  const told = departure?.claim ?? claim;
-  const found = departure === undefined ? findPool(told, view) : { pool: departure.pool };
+  const told = toldClaim(claim, departure);
+  const isAsItWas = departure !== undefined && departure.held === undefined;
+  const found = isAsItWas ? { pool: departure.pool } : findPool(told, view);
   const standing = standingOf(told, found.pool, view);
   if (departure === undefined) return { claim: told, ...found, ...standing };
   return { claim: told, ...found, ...standing, departure };
+}
+
+/** What is announced of it: a departure in its last form, but one that the controller is to move as the controller has it now. */
+export function toldClaim(
+  claim: Sourced<IpClaim>,
+  departure: Departure | undefined,
+): Sourced<IpClaim> {
+  return departure === undefined || departure.held !== undefined ? claim : departure.claim;
 }
 
 type FoundPool = Pick<ClaimSubject, 'pool' | 'outlives'>;
@@ -118,7 +127,7 @@ export function earlier(a: number | undefined, b: number | undefined): number | 
 
 function assignedGate(subject: ClaimSubject, view: View): TimedGate {
   const { claim, pool, departure } = subject;
-  if (departure !== undefined) {
+  if (departure !== undefined && departure.held === undefined) {
     const wait = drainWaitMs(pool, undefined);
     return drained('assigned', departure.sinceMs + wait, view.nowMs, departure.reason);
   }
@@ -126,7 +135,11 @@ function assignedGate(subject: ClaimSubject, view: View): TimedGate {
   if (stale !== undefined && view.nowMs >= stale.untilMs) {
     return closed('assigned', `${stale.sentence}; that is too long ago`, 'bring its source back');
   }
-  const gate = placedGate(claim, subject, view);
+  const placed = placedGate(claim, subject, view);
+  const isHeld = departure !== undefined && placed.state !== 'closed';
+  const gate = isHeld
+    ? drained('assigned', Number.POSITIVE_INFINITY, view.nowMs, departure.reason).gate
+    : placed;
   return { gate, ...(stale === undefined ? {} : { wakeAtMs: stale.untilMs }) };
 }
 

@@ -96,7 +96,9 @@ export class DecisionMemo {
         ? (this.#hinted(claim) ?? this.#memos.get(claim))
         : this.#departing.get(departure);
     if (memo?.context !== context || healthy.wakeAtMs !== undefined) return undefined;
-    const { gates } = memo.decision;
+    const { gates, subject } = memo.decision;
+    // the claim may have changed since under the same departure
+    if (departure?.held !== undefined && subject.claim !== claim) return undefined;
     if (gates.healthy !== healthy.gate) return undefined;
     return gates.wakeAtMs === undefined || nowMs < gates.wakeAtMs ? memo : undefined;
   }

@@ -5,20 +5,24 @@
  *
  * A claim that is announced again, in whatever form, is no departure; and a gate that closes by fact withdraws a departure
  * as it does everything else.
+ *
+ * An exclusive claim of the API whose pool advertises on other nodes alone from now on is held: nobody else announces it yet, so it
+ * drains until the controller has moved it and this node's label goes (docs/decisions/0036).
  */
 
 import type { Documents, Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
+import { optional } from '../model/optional.ts';
 import { type ClaimDecision, type DesiredState, desired } from './desired.ts';
 import { drainWaitMs } from './drain-gate.ts';
-import type { Departure, View } from './view.ts';
+import type { Departure, HeldForm, View } from './view.ts';
 
 /**
  * `before` is what ran under the old documents, `after` what the new ones ask for under the same facts and with the old
  * departures; the answer replaces the departures of the View.
  */
 export function nextDepartures(
-  before: DesiredState,
+  before: Pick<DesiredState, 'claims'>,
   after: DesiredState,
   nowMs: number,
 ): ReadonlyMap<string, Departure> {
@@ -31,11 +35,51 @@ export function nextDepartures(
     if (!isAnnounced(decision)) continue;
     const successor = now.get(name);
     if (successor !== undefined && !isTakenAway(successor)) continue;
-    if (leavesAtOnce(subject, successor)) continue;
+    const held = isToBeMoved(successor) ? heldForm(decision) : undefined;
+    if (held === undefined && leavesAtOnce(subject, successor)) continue;
+    const { claim, pool } = subject;
     const reason = departureReason(successor);
-    next.set(name, { claim: subject.claim, pool: subject.pool, sinceMs: nowMs, reason });
+    next.set(name, { claim, pool, sinceMs: nowMs, reason, ...optional('held', held) });
   }
   return next;
+}
+
+/**
+ * This node has its label, and nothing speaks against it but that the pool advertises on other nodes alone: the controller knows that, too,
+ * and moves it. What a pool says of peers it does not know, and nobody would end the wait.
+ */
+function isToBeMoved(successor: ClaimDecision | undefined): boolean {
+  if (successor === undefined) return false;
+  const { subject, gates, peers } = successor;
+  if (subject.claim.source !== 'api' || subject.level === undefined) return false;
+  if (gates.assigned.state === 'closed' || gates.pooled.state === 'closed') return false;
+  return isTakenAway(successor) && peers.some(({ allowed }) => allowed.isForOthers === true);
+}
+
+function heldForm({ peers }: ClaimDecision): HeldForm {
+  return new Map(
+    peers.flatMap(({ peer, route }) =>
+      route === undefined ? [] : [[peer, route.advertisement] as const],
+    ),
+  );
+}
+
+/** Those that are held because the labels of this node have changed; `running` is what was decided last. */
+export function heldAfter(
+  running: readonly ClaimDecision[],
+  view: View,
+): ReadonlyMap<string, Departure> {
+  const placed = running.filter(
+    ({ subject: { claim, level, departure } }) =>
+      claim.source === 'api' && level !== undefined && departure === undefined,
+  );
+  if (placed.length === 0) return new Map();
+  const names = new Set(placed.map(nameOf));
+  const claims = view.documents.claims.filter(({ object }) => names.has(object.name));
+  const documents = { ...view.documents, claims };
+  const after = desired({ ...view, documents, departures: new Map() });
+  const next = nextDepartures({ claims: placed }, after, view.nowMs);
+  return new Map([...next].filter(([, { held }]) => held !== undefined));
 }
 
 /**
@@ -103,21 +147,22 @@ function isSame<T>(a: readonly Sourced<T>[], b: readonly Sourced<T>[]): boolean 
   return a.length === b.length && a.every(({ object }, index) => object === b[index]?.object);
 }
 
-/** Departures whose wait is over, whose claim is wanted here again, or was withdrawn meanwhile, are dropped. */
-export function liveDepartures(
-  view: View,
-  again: ReadonlySet<string> = wantedAgain(view),
-): ReadonlyMap<string, Departure> {
+/**
+ * Departures whose wait is over, whose claim is wanted here again, or was withdrawn meanwhile, are dropped; and those that are held where
+ * something else speaks against them by now.
+ */
+export function liveDepartures(view: View): ReadonlyMap<string, Departure> {
   if (view.departures.size === 0) return view.departures;
   const withdrawn = new Set(
     view.documents.claims.filter(isWithdrawnByApi).map(({ object }) => object.name),
   );
-  const live = [...view.departures].filter(
-    ([name, { sinceMs, pool }]) =>
-      view.nowMs < sinceMs + drainWaitMs(pool, undefined) &&
-      !withdrawn.has(name) &&
-      !again.has(name),
-  );
+  const anew = decidedAnew(view);
+  const live = [...view.departures].filter(([name, { sinceMs, pool, held }]) => {
+    const decision = anew.get(name);
+    if (held !== undefined) return isToBeMoved(decision);
+    const isOver = view.nowMs >= sinceMs + drainWaitMs(pool, undefined);
+    return !(isOver || withdrawn.has(name) || (decision !== undefined && isAskedFor(decision)));
+  });
   return live.length === view.departures.size ? view.departures : new Map(live);
 }
 
@@ -143,19 +188,16 @@ function departureReason(successor: ClaimDecision | undefined): string {
   return successor.peers.find(({ allowed }) => allowed.state === 'closed')?.allowed.sentence ?? '';
 }
 
-/** Names of departing claims that the documents ask for here again, whatever the facts say. One decision on all of them. */
-export function wantedAgain(view: View): ReadonlySet<string> {
-  if (view.departures.size === 0) return NONE;
+/** What the documents say of departing claims by now, by their names. One decision on all of them. */
+function decidedAnew(view: View): ReadonlyMap<string, ClaimDecision> {
   const claims = view.documents.claims.filter(({ object }) => view.departures.has(object.name));
-  if (claims.length === 0) return NONE;
+  if (claims.length === 0) return new Map();
   const documents = { ...view.documents, claims };
   const decided = desired({ ...view, documents, departures: new Map() });
-  return new Set(decided.claims.filter(isAskedFor).map(nameOf));
+  return new Map(decided.claims.map((decision) => [nameOf(decision), decision]));
 }
 
-const NONE: ReadonlySet<string> = new Set();
-
-/** whether there is room for it beside the others is another question */
+/** the documents ask for it here again, whatever the facts say; whether there is room for it beside the others is another question */
 function isAskedFor(decision: ClaimDecision): boolean {
   const { gates, peers } = decision;
   return !isTakenAway({

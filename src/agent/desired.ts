@@ -18,6 +18,7 @@ import {
 } from 'bgp-ts';
 import type { Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
+import type { Advertisement } from '../model/ip-pool.ts';
 import { optional } from '../model/optional.ts';
 import { type Form, formOf, HOST_FORM } from './aggregates.ts';
 import {
@@ -30,6 +31,7 @@ import {
   healthyGate,
   type SubjectView,
   subjectOf,
+  toldClaim,
 } from './claim-gates.ts';
 import {
   type DecisionContext,
@@ -96,6 +98,8 @@ export interface PeerDecision {
   readonly route?: {
     readonly attributes: RouteAttributes;
     readonly isDraining: boolean;
+    /** by which it is announced; absent: the pool names none */
+    readonly advertisement?: Advertisement;
     /** is announced in place of the host route */
     readonly aggregate?: Prefix;
   };
@@ -185,7 +189,7 @@ interface Deciding {
 function decide(claim: Sourced<IpClaim>, deciding: Deciding): RememberedDecision {
   const { view, context, about, outlets } = deciding;
   const departure = view.departures.get(claim.object.name);
-  const healthy = healthyGate(departure?.claim ?? claim, view);
+  const healthy = healthyGate(toldClaim(claim, departure), view);
   const known = memo.recall({ claim, departure }, context, { healthy, nowMs: view.nowMs });
   if (known !== undefined && isOpenToAll(known, outlets)) return known;
   const subject = subjectOf(claim, about, departure);
@@ -223,7 +227,9 @@ function claimsOf({ documents, departures }: View): readonly Sourced<IpClaim>[] 
   const claims = oldestFirst(documents.claims);
   if (departures.size === 0) return claims;
   const present = new Set(claims.map(({ object }) => object.name));
-  const gone = [...departures.values()].filter(({ claim }) => !present.has(claim.object.name));
+  const gone = [...departures.values()].filter(
+    ({ claim, held }) => held === undefined && !present.has(claim.object.name),
+  );
   return [...claims, ...gone.map(({ claim }) => claim)].toSorted(byAge);
 }
 
@@ -325,7 +331,8 @@ function announcedTo(outlet: Outlet, decided: Decided, how: Announcement): PeerO
   const standing = routeStanding(subject, plan, { isDraining, view });
   const attributes = attributeTable.attributes(advertisement, standing);
   if (form === HOST_FORM) {
-    const peer = toldPlainly(outlet, allowed, { attributes, isDraining });
+    const route = { attributes, isDraining, ...optional('advertisement', advertisement) };
+    const peer = toldPlainly(outlet, allowed, route);
     return { peer, step: plainStep(decided, attributes) };
   }
   const prefix = aggregate?.prefix ?? host;
@@ -334,7 +341,12 @@ function announcedTo(outlet: Outlet, decided: Decided, how: Announcement): PeerO
     peer: {
       peer: plan.peer.name,
       allowed: told(allowed, form),
-      route: { attributes, isDraining, ...optional('aggregate', aggregate?.prefix) },
+      route: {
+        attributes,
+        isDraining,
+        ...optional('advertisement', advertisement),
+        ...optional('aggregate', aggregate?.prefix),
+      },
     },
     step: { ...step, ...optional('aggregate', aggregate), ...optional('wish', wish) },
   };
@@ -343,7 +355,7 @@ function announcedTo(outlet: Outlet, decided: Decided, how: Announcement): PeerO
 function toldPlainly(
   outlet: Outlet,
   allowed: Gate,
-  route: { readonly attributes: RouteAttributes; readonly isDraining: boolean },
+  route: NonNullable<PeerDecision['route']>,
 ): PeerDecision {
   const { last, plan } = outlet;
   const isSame =

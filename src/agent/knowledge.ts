@@ -11,6 +11,7 @@ import { type ClusterIdentity, foreignness } from '../model/cluster-identity.ts'
 import type { ClusterNode } from '../model/cluster-node.ts';
 import { type Documents, NO_DOCUMENTS, type Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
+import { isSameLabels } from '../model/labels.ts';
 import { optional } from '../model/optional.ts';
 import type { DocumentSource } from '../model/refusal.ts';
 import type { Announcer } from './announcer.ts';
@@ -23,7 +24,7 @@ import {
   NO_CLUSTER_MEMORY,
   restoreCluster,
 } from './cluster-memory.ts';
-import { departuresAfter, isAnnounced } from './departures.ts';
+import { departuresAfter, heldAfter, isAnnounced } from './departures.ts';
 import type { ClaimDecision, DesiredState } from './desired.ts';
 import { claimFinding, type JoinCheck, joinFinding } from './health.ts';
 import { type Heard, HeardDocuments } from './heard-documents.ts';
@@ -212,7 +213,11 @@ export class Knowledge {
   learnNode(node: ClusterNode | undefined, nowMs: number): void {
     const isAnnouncing = this.#decided.some(isAnnounced);
     const moment = { nowMs, isAnnouncing };
+    const { labels } = this.#node;
     this.#remember(learnNode(this.#cluster, node, this.#options.cluster, moment));
+    if (isSameLabels(labels, this.#node.labels)) return;
+    const held = heldAfter(this.#decided, this.view(nowMs));
+    if (held.size > 0) this.departures = new Map([...this.departures, ...held]);
   }
 
   #remember(memory: ClusterMemory): void {
@@ -326,7 +331,7 @@ export class Knowledge {
       if (object.checks.length > 0) found.set(object.name, this.#healthOf(object));
     };
     for (const claim of this.documents?.claims ?? []) look(claim);
-    for (const { claim } of this.departures.values()) look(claim);
+    for (const { claim, held } of this.departures.values()) if (held === undefined) look(claim);
     return found;
   }
 

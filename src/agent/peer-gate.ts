@@ -1,8 +1,9 @@
 /** The peer's half of the gate `allowed`: the right family, an advertisement that selects it, room left. Pure. */
 
 import type { BgpPeer } from '../model/bgp-peer.ts';
-import type { Advertisement } from '../model/ip-pool.ts';
+import { type Advertisement, isAdvertisedOn } from '../model/ip-pool.ts';
 import { selects } from '../model/labels.ts';
+import { optional } from '../model/optional.ts';
 import type { Form } from './aggregates.ts';
 import type { ClaimSubject } from './claim-gates.ts';
 import type { Gate } from './gate.ts';
@@ -13,11 +14,15 @@ export interface PeerGate {
   readonly advertisement?: Advertisement;
 }
 
-export function peerGate({ claim, pool }: ClaimSubject, peer: BgpPeer, view: View): PeerGate {
+export function peerGate(subject: ClaimSubject, peer: BgpPeer, view: View): PeerGate {
+  const { claim, pool, departure } = subject;
   const { family } = claim.object.address;
   if (!peer.families.includes(family)) {
     const remedy = `add ${family} to the families of BGPPeer ${peer.name}`;
     return { allowed: closed(`${peer.name} carries no ${family} routes`, remedy) };
+  }
+  if (departure?.held?.has(peer.name) === true) {
+    return { allowed: HELD, ...optional('advertisement', departure.held.get(peer.name)) };
   }
   const advertisements = pool?.advertisements ?? [];
   if (pool === undefined || advertisements.length === 0) return { allowed: OPEN };
@@ -27,18 +32,23 @@ export function peerGate({ claim, pool }: ClaimSubject, peer: BgpPeer, view: Vie
   );
   if (advertisement !== undefined) return { allowed: OPEN, advertisement };
   const sentence = `no advertisement of pool ${pool.name} selects peer ${peer.name} on this node`;
-  return {
-    allowed: closed(
-      sentence,
-      `add an advertisement to IPPool ${pool.name}, or change its selectors`,
-    ),
-  };
+  const remedy = `add an advertisement to IPPool ${pool.name}, or change its selectors`;
+  const allowed = closed(sentence, remedy);
+  return isAdvertisedOn(pool, view.node.labels)
+    ? { allowed }
+    : { allowed: { ...allowed, isForOthers: true } };
 }
 
 const OPEN: Gate = {
   name: 'allowed',
   state: 'open',
   sentence: 'a pool holds it, and an advertisement selects this peer and node',
+};
+
+const HELD: Gate = {
+  name: 'allowed',
+  state: 'open',
+  sentence: 'no advertisement selects this node any more; it stays as it was announced last',
 };
 
 export function full({ name, maxRoutes }: BgpPeer): Gate {

@@ -253,8 +253,13 @@ function claimStatus(input: StatusInput, decision: ClaimDecision, carriers: Carr
     ...(subject.level === undefined ? {} : { level: subject.level }),
     gates: own,
     peers: peers.map((peer) => claimPeerStatus(input, { claim: object, own, peer, carriers })),
-    ...(subject.departure === undefined ? {} : { leaving: true }),
+    ...(isOnItsWayOut(subject) ? { leaving: true } : {}),
   };
+}
+
+/** one that is held goes nowhere before another node has it, and its gates say so */
+function isOnItsWayOut({ departure }: ClaimDecision['subject']): boolean {
+  return departure !== undefined && departure.held === undefined;
 }
 
 /** One failure of three decides nothing, so nothing is decided anew; people read of it all the same. */

@@ -9,7 +9,7 @@
 import type { PrefixKey } from 'bgp-ts';
 import type { Documents, Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
-import type { IpPool } from '../model/ip-pool.ts';
+import type { Advertisement, IpPool } from '../model/ip-pool.ts';
 import type { Labels } from '../model/labels.ts';
 import type { Announcer } from './announcer.ts';
 import type { KeptPlaces } from './kept-places.ts';
@@ -131,7 +131,15 @@ export interface Departure {
   readonly pool: IpPool;
   readonly sinceMs: number;
   readonly reason: string;
+  /**
+   * Of an exclusive claim that this node still has a label on, while its pool advertises on other nodes alone: by peer, the advertisement by
+   * which it was announced last. Claim and pool count as they are now, and there is no wait: it stays until the label goes.
+   */
+  readonly held?: HeldForm;
 }
+
+/** undefined: the pool named none, and the route was plain */
+export type HeldForm = ReadonlyMap<string, Advertisement | undefined>;
 
 /** The documents come from a saved View; nothing has been heard from their source since. */
 export interface StaleFact {

@@ -13,6 +13,11 @@ export interface LabelExpression {
   readonly values?: readonly string[];
 }
 
+export function isSameLabels(a: Labels, b: Labels): boolean {
+  const keys = Object.keys(a);
+  return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);
+}
+
 /** All requirements must hold, as everywhere in Kubernetes. */
 export function selects(selector: LabelSelector | undefined, labels: Labels): boolean {
   if (selector === undefined) return true;

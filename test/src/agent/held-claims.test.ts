@@ -1,0 +1,181 @@
+/** An exclusive claim whose pool's advertisements select other nodes from now on: it stays, draining, until another node has it. */
+
+import { expect } from 'chai';
+import type { Documents } from '../../../src/model/documents.ts';
+import type { IpClaim } from '../../../src/model/ip-claim.ts';
+import type { Advertisement } from '../../../src/model/ip-pool.ts';
+import { ANYCAST_LABEL, nodeLabel } from '../../../src/model/names.ts';
+import { clusterNode } from '../controller/scenery.ts';
+import { told, World } from './agent-and-router.ts';
+import { advertisement, check, claim, NODE, peer, pool, sourced, VIP, WAIT_MS } from './scenery.ts';
+
+const OWN = nodeLabel(NODE);
+const held = (over: Partial<IpClaim> = {}) => claim({ labels: { [OWN]: '0' }, ...over });
+const rack = (name: string) => ({ nodeSelector: { matchLabels: { rack: name } } });
+const HERE = advertisement({ communities: [65_000 * 65_536 + 1] });
+const ELSEWHERE = advertisement(rack('b'));
+
+function documentsOf(
+  claims: readonly IpClaim[],
+  advertisements: readonly Advertisement[],
+  over: Partial<Documents> = {},
+): Documents {
+  const pools = [{ ...sourced(pool({ advertisements })), source: 'api' as const }];
+  return { ...told(claims), pools, ...over };
+}
+
+/** announces `claims` by the advertisement HERE; what was heard until then is forgotten */
+async function announcing(...claims: readonly IpClaim[]): Promise<World> {
+  const world = new World(claims, false);
+  world.agent.setNodeFacts(node({ rack: 'a' }));
+  world.agent.setFenced(undefined);
+  world.agent.setDocuments(documentsOf(claims, [HERE]), 'api');
+  await world.pass(200);
+  expect(world.heard).to.include(`${VIP}/32 ×1`);
+  world.heard.length = 0;
+  return world;
+}
+
+function node(labels: Readonly<Record<string, string>>) {
+  return clusterNode(NODE, { bootId: 'b', labels });
+}
+
+describe('an exclusive claim that no advertisement announces from this node any more', () => {
+  it('stays as it was announced last, draining, until the label of this node goes', async () => {
+    const world = await announcing(held());
+    world.agent.setDocuments(documentsOf([held()], [ELSEWHERE]), 'api');
+    await world.pass(WAIT_MS * 2);
+    expect(world.heard).to.deep.equal([`~${VIP}/32 ×3`]);
+    const [session] = world.agent.decided.peers;
+    expect(session?.routes[0]?.attributes.communities).to.include(HERE.communities[0]);
+    expect(world.agent.status().claims[0]).not.to.have.property('leaving');
+    world.agent.setDocuments(documentsOf([], [ELSEWHERE]), 'api');
+    await world.pass(50);
+    expect(world.heard).to.deep.equal([`~${VIP}/32 ×3`, `-${VIP}/32`]);
+  });
+
+  it('steps down as its label says', async () => {
+    const world = await announcing(held());
+    world.agent.setDocuments(documentsOf([held()], [ELSEWHERE]), 'api');
+    await world.pass(50);
+    world.agent.setDocuments(documentsOf([held({ labels: { [OWN]: '2' } })], [ELSEWHERE]), 'api');
+    await world.pass(WAIT_MS * 2);
+    expect(world.heard).to.deep.equal([`~${VIP}/32 ×3`, `~${VIP}/32 ×7`]);
+  });
+
+  it('stays where a label of its Node goes that an advertisement asks for', async () => {
+    const world = await announcing(held());
+    const documents = documentsOf([held()], [advertisement(rack('a'))]);
+    world.agent.setDocuments(documents, 'api');
+    await world.pass(50);
+    world.heard.length = 0;
+    world.agent.setNodeFacts(node({}));
+    await world.pass(WAIT_MS * 2);
+    expect(world.heard).to.deep.equal([`~${VIP}/32 ×3`]);
+    world.agent.setNodeFacts(node({ rack: 'a' }));
+    await world.pass(50);
+    expect(world.heard.at(-1)).to.equal(`${VIP}/32 ×1`);
+  });
+
+  it('stays where label and pool change in one moment, and where the pool changes twice', async () => {
+    const world = await announcing(held());
+    world.agent.setDocuments(documentsOf([held()], [advertisement(rack('a'))]), 'api');
+    world.agent.setNodeFacts(node({}));
+    world.agent.setDocuments(documentsOf([held()], [ELSEWHERE]), 'api');
+    await world.pass(WAIT_MS * 2);
+    world.agent.setDocuments(documentsOf([held()], [advertisement(rack('c'))]), 'api');
+    await world.pass(WAIT_MS * 2);
+    expect(world.heard).to.deep.equal([`${VIP}/32 ×1`, `~${VIP}/32 ×3`]);
+  });
+
+  it('goes on plainly where an advertisement selects this node again', async () => {
+    const world = await announcing(held());
+    world.agent.setDocuments(documentsOf([held()], [ELSEWHERE]), 'api');
+    await world.pass(50);
+    world.agent.setDocuments(documentsOf([held()], [HERE]), 'api');
+    await world.pass(50);
+    expect(world.heard).to.deep.equal([`~${VIP}/32 ×3`, `${VIP}/32 ×1`]);
+  });
+
+  const withdrawn = held({ withdrawn: { reason: 'no endpoints' } });
+  const otherPool = {
+    ...sourced(pool({ addresses: ['203.0.113.0/24'], advertisements: [ELSEWHERE] })),
+    source: 'api' as const,
+  };
+  const ends: readonly { readonly name: string; readonly end: (world: World) => void }[] = [
+    {
+      name: 'it is withdrawn',
+      end: ({ agent }) => agent.setDocuments(documentsOf([withdrawn], [ELSEWHERE]), 'api'),
+    },
+    {
+      name: 'it is deleted, or another node has it',
+      end: ({ agent }) => agent.setDocuments(documentsOf([], [ELSEWHERE]), 'api'),
+    },
+    {
+      name: 'its label here goes, and it is everybody’s',
+      end: ({ agent }) =>
+        agent.setDocuments(
+          documentsOf([held({ labels: { [ANYCAST_LABEL]: '' } })], [ELSEWHERE]),
+          'api',
+        ),
+    },
+    {
+      name: 'it is in no pool any more',
+      end: ({ agent }) =>
+        agent.setDocuments(documentsOf([held()], [ELSEWHERE], { pools: [otherPool] }), 'api'),
+    },
+    {
+      name: 'the cluster takes another machine for this node',
+      end: ({ agent }) => agent.setObjection('another machine is this node'),
+    },
+    {
+      name: 'a check is added to it, and fails',
+      end: (world) => {
+        world.isPassing = false;
+        const asked = held({ checks: [check()] });
+        world.agent.setDocuments(documentsOf([asked], [ELSEWHERE]), 'api');
+      },
+    },
+  ];
+  for (const { name, end } of ends) {
+    it(`leaves at once when ${name}`, async () => {
+      const world = await announcing(held());
+      world.agent.setDocuments(documentsOf([held()], [ELSEWHERE]), 'api');
+      await world.pass(50);
+      end(world);
+      await world.pass(4500);
+      expect(world.heard).to.deep.equal([`~${VIP}/32 ×3`, `-${VIP}/32`]);
+    });
+    it(`leaves at once when ${name} by the same edit`, async () => {
+      const world = await announcing(held());
+      end(world);
+      await world.pass(4500);
+      expect(world.heard.at(-1)).to.equal(`-${VIP}/32`);
+    });
+  }
+
+  it('leaves at once where advertisements of this node are for other peers', async () => {
+    const world = await announcing(held());
+    const others = advertisement({ peerSelector: { matchLabels: { tier: 'none' } } });
+    world.agent.setDocuments(documentsOf([held()], [others, ELSEWHERE]), 'api');
+    await world.pass(50);
+    expect(world.heard).to.deep.equal([`-${VIP}/32`]);
+  });
+
+  it('leaves at once where the peers carry its family no more', async () => {
+    const world = await announcing(held());
+    world.agent.setDocuments(documentsOf([held()], [ELSEWHERE]), 'api');
+    const peers = [{ ...sourced(peer({ families: ['ipv6'] })), source: 'api' as const }];
+    world.agent.setDocuments(documentsOf([held()], [ELSEWHERE], { peers }), 'api');
+    await world.pass(50);
+    expect(world.agent.decided.peers.flatMap(({ routes }) => routes)).to.deep.equal([]);
+  });
+
+  it('was never announced from here, and is not held', async () => {
+    const world = new World([], false);
+    world.agent.setFenced(undefined);
+    world.agent.setDocuments(documentsOf([held()], [ELSEWHERE]), 'api');
+    await world.pass(200);
+    expect(world.heard).to.deep.equal(['end']);
+  });
+});
