@@ -138,11 +138,15 @@ async function runAgent(given: Running): Promise<number> {
   const settings = { ...given.settings, stateDir };
   const running = { ...given, settings };
   const ownedFile = join(settings.stateDir, 'addresses');
-  const kernel = new RtnetlinkAddressTable({ ownedFile });
-  if (kernel.ownedTrouble !== undefined) {
-    const fields = { file: ownedFile, code: kernel.ownedTrouble };
-    log.warn('claim.bind', fields, 'no address can be bound until this file can be written');
-  }
+  const kernel = new RtnetlinkAddressTable({
+    ownedFile,
+    onOwnedTrouble: (code) => {
+      if (code === undefined) return;
+      const message =
+        'what the kernel cannot mark (IPv6) cannot be bound until this file can be written';
+      log.warn('claim.bind', { file: ownedFile, code }, message);
+    },
+  });
   const addresses = new LockedAddressTable(kernel, () => takeAddressLock(LOCK_FOLDER, world.pid));
   const telemetry = await prepareTelemetry(running);
   const beside = { telemetry, announcer: await announcerOf(running) };

@@ -57,7 +57,7 @@ export interface AddressTable {
   /** All addresses of all interfaces, as they are now. Throws a NetlinkError where the kernel cannot be asked. */
   list(): readonly KernelAddress[];
   links(): readonly Link[];
-  /** Puts the address on the interface as /32 or /128, marked as ours. */
+  /** Puts the address on the interface as /32 or /128, marked as ours. Refused with EAGAIN: subscribers are told when to ask again. */
   add(address: Address, interfaceName: string): Outcome;
   /** Takes off one of ours; where there is none it is done already. */
   remove(address: Address, interfaceName: string): Outcome;

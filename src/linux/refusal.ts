@@ -1,6 +1,6 @@
 /** What stands in the way of an address or a route, in sentences that say what to do. Only the names of errors are read. */
 
-import { formatAddress } from 'bgp-ts';
+import { type Address, formatAddress } from 'bgp-ts';
 import type { KernelAddress, Refused } from './address-table.ts';
 import { NetlinkError } from './netlink-calls.ts';
 
@@ -45,6 +45,13 @@ export function noInterface(doing: string, name: string): Refused {
     code: 'ENODEV',
     sentence: `${doing}: there is no interface ${name}; it is tried again when one appears`,
   };
+}
+
+/** Only on kernels that cannot mark it. */
+export function unwritten(address: Address, interfaceName: string): Refused {
+  const doing = `cannot add ${formatAddress(address)} to ${interfaceName} yet`;
+  const sentence = `${doing}: the state folder is being told first that it is Herald's, and has not answered`;
+  return { kind: 'failed', code: 'EAGAIN', sentence };
 }
 
 const describe = ({ address, prefixLength, interface: name }: KernelAddress) =>

@@ -31,11 +31,13 @@ import { MessageFlag } from './netlink-message.ts';
 import { MonitorGroup, NetlinkMonitor } from './netlink-monitor.ts';
 import { NetlinkSocket } from './netlink-socket.ts';
 import { OwnedAddresses } from './owned-addresses.ts';
-import { foreignToAdd, foreignToRemove, noInterface, refusedBy } from './refusal.ts';
+import { foreignToAdd, foreignToRemove, noInterface, refusedBy, unwritten } from './refusal.ts';
 
 export interface RtnetlinkAddressTableOptions {
   /** Remembers what is ours on kernels before 5.18; without it an IPv6 address left by a crash is not recognised there. */
   readonly ownedFile?: string;
+  /** of `ownedFile`: the code of what keeps it from being written, and undefined when that is over; never within a call */
+  readonly onOwnedTrouble?: (code: string | undefined) => void;
   /** Whether addresses can carry a protocol; asked of the kernel's version unless said. */
   readonly hasProtocol?: boolean;
   /** how long a list is asked for again that changed while it was read; see netlink-socket.ts */
@@ -61,18 +63,16 @@ export class RtnetlinkAddressTable implements AddressTable {
   readonly #monitors = new Set<NetlinkMonitor>();
   readonly #hasProtocol: boolean;
   readonly #owned: OwnedAddresses | undefined;
+  readonly #listeners = new Set<() => void>();
   #snapshot: Snapshot | undefined;
 
   constructor(options: RtnetlinkAddressTableOptions = {}) {
     this.#netlink = new NetlinkSocket({ persistMs: options.persistMs });
     this.#hasProtocol = options.hasProtocol ?? kernelHasAddressProtocol(release());
-    const file = this.#hasProtocol ? undefined : options.ownedFile;
-    this.#owned = file === undefined ? undefined : new OwnedAddresses(file);
-  }
-
-  /** why `ownedFile` is needed and cannot be written: nothing can be added until it can */
-  get ownedTrouble(): string | undefined {
-    return this.#owned?.trouble;
+    const tell = () => {
+      for (const listener of this.#listeners) listener();
+    };
+    this.#owned = this.#hasProtocol ? undefined : ownedIn(options, tell);
   }
 
   links(): readonly Link[] {
@@ -123,7 +123,9 @@ export class RtnetlinkAddressTable implements AddressTable {
     const monitor = new NetlinkMonitor({ groups: GROUPS, onChange });
     monitor.start();
     this.#monitors.add(monitor);
+    this.#listeners.add(onChange);
     return () => {
+      this.#listeners.delete(onChange);
       monitor.stop();
       this.#monitors.delete(monitor);
     };
@@ -132,13 +134,16 @@ export class RtnetlinkAddressTable implements AddressTable {
   close(): void {
     for (const monitor of this.#monitors) monitor.stop();
     this.#monitors.clear();
+    this.#listeners.clear();
     this.#netlink.close();
     this.#snapshot = undefined;
   }
 
   #put(address: Address, link: Link): Outcome {
     const body = this.#bodyFor(address, link);
-    this.#owned?.add(address, link.name);
+    // who has a label needs no line
+    const owned = body.label === undefined ? this.#owned : undefined;
+    if (owned?.intend(address, link.name) === false) return unwritten(address, link.name);
     const flags = MessageFlag.create | MessageFlag.exclusive;
     try {
       this.#netlink.change({
@@ -147,12 +152,13 @@ export class RtnetlinkAddressTable implements AddressTable {
         body: encodeAddressBody(body),
       });
     } catch (error) {
-      this.#owned?.remove(address, link.name);
+      owned?.remove(address, link.name);
       if (!(error instanceof NetlinkError && error.code === 'EEXIST')) throw error;
       const present = whatIsThere(this.#look(), address, link);
       if (present === undefined) throw error;
       return present;
     }
+    owned?.add(address, link.name);
     if (this.#snapshot !== undefined) {
       const added = this.#kernelAddress(body, link.name);
       this.#snapshot.addresses.set(addressKey(address), [...on(this.#snapshot, address), added]);
@@ -244,6 +250,24 @@ function whatIsThere(snapshot: Snapshot, address: Address, link: Link): Outcome 
   if (foreign !== undefined) return foreignToAdd(foreign, link.name);
   const isThere = present.some((each) => each.index === link.index);
   return isThere ? { kind: 'done', changed: false } : undefined;
+}
+
+/** undefined: no file is named */
+function ownedIn(
+  { ownedFile, onOwnedTrouble }: RtnetlinkAddressTableOptions,
+  onChange: () => void,
+): OwnedAddresses | undefined {
+  if (ownedFile === undefined) return undefined;
+  let told: string | undefined;
+  const owned = new OwnedAddresses(ownedFile, {
+    onChange: () => {
+      const { trouble } = owned;
+      if (trouble !== told) onOwnedTrouble?.(trouble);
+      told = trouble;
+      onChange();
+    },
+  });
+  return owned;
 }
 
 /** IFA_PROTO came with Linux 5.18; older kernels ignore it without a word. */

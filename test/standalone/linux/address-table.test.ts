@@ -1,6 +1,7 @@
 /** The kernel's addresses, in namespaces: the suite that every table passes, and what only a kernel can do. */
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
@@ -245,12 +246,27 @@ describe('addresses in the kernel', function () {
     const file = () => join(machine.host.folder, 'owned');
     const old = () => open({ hasProtocol: false, ownedFile: file() });
     const done: Outcome = { kind: 'done', changed: true };
+    /** the file has it first, and is not waited for */
+    const added = (subject: LinuxSubject, address: string) =>
+      untilValue(
+        `${address} is added`,
+        () => subject.add(address, 'lo'),
+        ({ kind }) => kind === 'done',
+        { everyMs: 5 },
+      );
+    const fileHas = (line: string) =>
+      untilValue(
+        'the file',
+        () => readFileSync(file(), 'utf8').split('\n'),
+        (lines) => lines.includes(line),
+      );
 
     it('are recognised by the file after a kill -9', async () => {
       const first = old();
-      expect(await first.add('2001:db8::7', 'lo')).to.deep.equal(done);
-      expect(await first.add('2001:db8::8', 'lo')).to.deep.equal(done);
+      expect(await added(first, '2001:db8::7')).to.deep.equal(done);
+      expect(await added(first, '2001:db8::8')).to.deep.equal(done);
       expect(await first.remove('2001:db8::8', 'lo')).to.deep.equal(done);
+      await fileHas('- 2001:db8::8 lo');
       await machine.host.ip('address add 2001:db8::8/128 dev lo nodad');
       await first.vanish();
       const ours = (await old().list()).filter((each) => each.ours);
@@ -262,11 +278,38 @@ describe('addresses in the kernel', function () {
     });
 
     it('are not taken for ours after a boot', async () => {
-      await old().add('2001:db8::7', 'lo');
+      const first = old();
+      await added(first, '2001:db8::7');
+      await first.vanish();
       const text = readFileSync(file(), 'utf8');
       const other = text.replace(/^boot .*/, 'boot 00000000-0000-0000-0000-000000000000');
       writeFileSync(file(), other);
       expect((await old().list()).filter((each) => each.ours)).to.deep.equal([]);
+    });
+
+    it('on a disk that does not answer: the table does, IPv4 is added, and IPv6 when the disk has it', async () => {
+      // who writes this waits for a reader, as for a disk that hangs
+      const stuck = `${file()}.new`;
+      await machine.host.exec('mkfifo', [stuck]);
+      const subject = old();
+      await subject.subscribe();
+      expect(await subject.add('2001:db8::7', 'lo')).to.include({ kind: 'failed', code: 'EAGAIN' });
+      expect(await subject.add('192.0.2.7', 'lo')).to.deep.equal(done);
+      expect(await oursSeen()).to.have.length(1);
+      await untilValue(
+        'what the kernel had to say is over',
+        () => subject.changes(),
+        (count) => count > 0,
+      );
+      const before = subject.changes();
+      await readFile(stuck);
+      await untilValue(
+        'it is told',
+        () => subject.changes(),
+        (count) => count > before,
+      );
+      expect(await subject.add('2001:db8::7', 'lo')).to.deep.equal(done);
+      expect(await subject.remove('2001:db8::7', 'lo')).to.deep.equal(done);
     });
   });
 
