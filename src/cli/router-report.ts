@@ -65,6 +65,7 @@ export class RouterReport {
         this.#refused(event.remote, event.reason);
         break;
       case 'routes':
+        if (!this.#shows('debug')) break;
         for (const { prefix, nextHops } of event.routes) {
           const used = nextHops.filter(({ best }) => best).map(({ address }) => address);
           this.line(

@@ -100,12 +100,20 @@ export function compareTies(a: Path, b: Path): number {
 }
 
 function lowest(paths: readonly Path[], rank: (path: Path) => number): readonly Path[] {
-  if (paths.length < 2) return paths;
-  const best = Math.min(...paths.map(rank));
-  return paths.filter((path) => rank(path) === best);
+  let best = Infinity;
+  let worst = -Infinity;
+  for (const path of paths) {
+    const each = rank(path);
+    if (each < best) best = each;
+    if (each > worst) worst = each;
+  }
+  // most often they are all alike
+  return best === worst ? paths : paths.filter((path) => rank(path) === best);
 }
 
 function withoutWorseMed(paths: readonly Path[]): readonly Path[] {
+  const [first] = paths;
+  if (paths.every(({ med }) => med === first?.med)) return paths;
   const best = new Map<number, number>();
   for (const { neighbourAsn: asn, med } of paths) {
     best.set(asn, Math.min(med, best.get(asn) ?? med));

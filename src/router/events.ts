@@ -51,7 +51,7 @@ export type RouterEvent =
   | { readonly kind: 'bad-update'; readonly peer: string; readonly reason: string }
   /** a connection that was turned away, by the address that it came from */
   | { readonly kind: 'refused'; readonly remote: string; readonly reason: string }
-  /** routes as they are now; without next hops = gone */
+  /** routes as they are now; without next hops = gone. They are put into text for the first who reads them, and for nobody else. */
   | { readonly kind: 'routes'; readonly routes: readonly RouteView[] }
   /** what the kernel has for this prefix now, and what is in the way of more */
   | {

@@ -96,8 +96,10 @@ export class RouterHttp {
     this.#desk.ask(begin, () => response.destroy());
   }
 
-  #tell({ kind, ...facts }: RouterEvent): void {
-    if (this.#readers.size > 0) this.#write(eventFrame(kind, facts));
+  #tell(event: RouterEvent): void {
+    if (this.#readers.size === 0) return;
+    const { kind, ...facts } = event;
+    this.#write(eventFrame(kind, facts));
   }
 
   #write(text: string): void {

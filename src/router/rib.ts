@@ -227,10 +227,10 @@ export class Rib {
 const UNICAST = 1;
 
 function nextHopsOf(paths: readonly Path[]): readonly RibNextHop[] {
-  const used = selectPaths(paths);
-  const rest = paths.filter((path) => !used.includes(path)).toSorted(compareTies);
+  const used = new Set(selectPaths(paths));
+  const rest = paths.filter((path) => !used.has(path)).toSorted(compareTies);
   return [
-    ...used.map((path) => nextHopOf(path, true)),
+    ...Array.from(used, (path) => nextHopOf(path, true)),
     ...rest.map((path) => nextHopOf(path, false)),
   ];
 }

@@ -272,7 +272,7 @@ export class Router {
     const changes = this.#rib.changes();
     if (changes.length === 0) return;
     if (!this.#isStopping) this.#sync?.set(changes);
-    this.#emit({ kind: 'routes', routes: changes.map((route) => this.#view(route)) });
+    this.#emit(routesEvent(() => changes.map((route) => this.#view(route))));
   }
 
   #isOwn(address: Address): boolean {
@@ -312,6 +312,17 @@ export class Router {
   #emit(event: RouterEvent): void {
     for (const subscriber of this.#subscribers) subscriber(event);
   }
+}
+
+function routesEvent(make: () => readonly RouteView[]): RouterEvent {
+  let routes: readonly RouteView[] | undefined;
+  return {
+    kind: 'routes',
+    get routes() {
+      routes ??= make();
+      return routes;
+    },
+  };
 }
 
 function nextHopView({ address, peer, best }: RibNextHop) {

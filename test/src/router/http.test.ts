@@ -2,8 +2,10 @@
 
 import { address } from 'bgp-ts';
 import { expect } from 'chai';
+import { RouterReport } from '../../../src/cli/router-report.ts';
 import type { PeerView, RouterEvent, RouteView } from '../../../src/router/events.ts';
 import { RouterHttp } from '../../../src/router/http.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 const ROUTES: readonly RouteView[] = [
   {
@@ -54,6 +56,22 @@ describe('the router over HTTP', () => {
     const unknown = await fetch(`${base}/secrets`);
     expect(unknown.status).to.equal(404);
     expect(JSON.stringify(await unknown.json())).to.include('/routes');
+  });
+
+  it('reads nothing of an event that nobody follows', () => {
+    let reads = 0;
+    const event: RouterEvent = {
+      kind: 'routes',
+      get routes() {
+        reads += 1;
+        return [];
+      },
+    };
+    for (const subscriber of subscribers) subscriber(event);
+    const report = new RouterReport(process, 'info', new ManualClock());
+    report.event(event);
+    report.close();
+    expect(reads).to.equal(0);
   });
 
   it('streams a snapshot, then what happens', async () => {

@@ -108,6 +108,29 @@ describe('the table of routes', () => {
     expect(rib.changes()).to.deep.equal([]);
   });
 
+  it('looks at the paths of a prefix once each when a neighbour goes, however many there are', () => {
+    /** of the best of some, with as many paths in all */
+    const costMs = (neighbours: number, prefixes: number) => {
+      const rib = new Rib(SETTINGS);
+      const all = Array.from({ length: prefixes }, (_, n) => `198.51.${n >> 8}.${n & 255}/32`);
+      const hostOf = (n: number) => `10.0.${n >> 8}.${n & 255}`;
+      for (let n = 1; n <= neighbours; n += 1) {
+        rib.up(peer(0, { name: `p${n}`, address: address(hostOf(n)), routerId: n }));
+        rib.update(`p${n}`, announce(hostOf(n), all));
+      }
+      rib.changes();
+      const times = [1, 2, 3, 4, 5].map((n) => {
+        rib.down(`p${n}`);
+        const { user, system } = process.cpuUsage();
+        expect(rib.changes()).to.have.length(prefixes);
+        const after = process.cpuUsage({ user, system });
+        return (after.user + after.system) / 1000;
+      });
+      return Math.min(...times);
+    };
+    expect(costMs(40_000, 1)).to.be.below(5 * costMs(400, 100) + 20);
+  });
+
   it('moves away from a drained path, and stays on it where it is alone', () => {
     const rib = new Rib(SETTINGS);
     rib.up(peer(1));

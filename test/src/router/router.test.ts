@@ -157,6 +157,18 @@ describe('the router', () => {
     expect(peer).to.include({ peer: '192.0.2.11', state: 'established', routes: 2, asn: 64512 });
   });
 
+  it('puts what has changed into text for who reads it, once', async () => {
+    const lab = new Lab();
+    await lab.router().start();
+    announce(lab.node('192.0.2.11'), [VIP]);
+    await lab.run(100);
+    const [event] = lab.of('routes');
+    const { get } = Object.getOwnPropertyDescriptor(event, 'routes') ?? {};
+    expect(get, 'made when it is read').to.be.a('function');
+    expect(event?.routes).to.have.length(1);
+    expect(event?.routes).to.equal(event?.routes);
+  });
+
   it('leaves a drained next hop alone while there is another, then loses it without a gap', async () => {
     const lab = new Lab();
     const router = lab.router();
