@@ -41,7 +41,9 @@ interface Port {
 export class NodePorts {
   readonly #options: NodePortsOptions;
   readonly #ports = new Map<number, Port>();
-  #answers: ReadonlyMap<number, PortAnswer> = new Map();
+  readonly #said = new Map<number, PortAnswer>();
+  /** a copy of that, made when somebody looks: thousands may leave between two looks */
+  #answers: ReadonlyMap<number, PortAnswer> | undefined;
   #hosts: readonly string[] = ['127.0.0.1'];
   #preferred = 0;
   /** by namespace; those that are asked next are in front, of both */
@@ -56,6 +58,7 @@ export class NodePorts {
 
   /** the same map while nothing has changed */
   get answers(): ReadonlyMap<number, PortAnswer> {
+    this.#answers ??= new Map(this.#said);
     return this.#answers;
   }
 
@@ -70,7 +73,7 @@ export class NodePorts {
       if (wanted.get(number) === port.namespace) continue;
       port.asking?.cancel();
       this.#ports.delete(number);
-      this.#forget(number);
+      if (this.#said.delete(number)) this.#answers = undefined;
     }
     const fresh: Port[] = [];
     for (const [number, namespace] of wanted) {
@@ -165,14 +168,10 @@ export class NodePorts {
   }
 
   #set(number: number, answer: PortAnswer): void {
-    if (this.#answers.get(number) === answer) return;
-    this.#answers = new Map([...this.#answers, [number, answer]]);
+    if (this.#said.get(number) === answer) return;
+    this.#said.set(number, answer);
+    this.#answers = undefined;
     this.#options.onChange();
-  }
-
-  #forget(number: number): void {
-    if (!this.#answers.has(number)) return;
-    this.#answers = new Map([...this.#answers].filter(([known]) => known !== number));
   }
 }
 

@@ -270,6 +270,26 @@ describe('health-check ports', () => {
     expect(world.clock.pendingTimers).to.equal(0);
   });
 
+  it('leave by the thousand at what one costs, and are the same map while none does', () => {
+    const world = new World();
+    const ports = new NodePorts(world);
+    world.answers = () => said(200);
+    const stays = [40_000, 'few'] as const;
+    ports.apply(new Map([...manyOf('many', 8000), stays]));
+    world.clock.advance(20_000);
+    const { answers } = ports;
+    expect(answers.size).to.equal(8001);
+    ports.apply(new Map([...manyOf('many', 8000), stays]));
+    expect(ports.answers).to.equal(answers);
+    const before = process.cpuUsage();
+    ports.apply(new Map([stays]));
+    expect([...ports.answers]).to.deep.equal([[40_000, 'serving']]);
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1000, 'ms').to.be.below(500);
+    expect(answers.size, 'what was handed out').to.equal(8001);
+    ports.stop();
+  });
+
   it('of a namespace that has one are asked as often beside thousands of another namespace', () => {
     const world = new World();
     const ports = new NodePorts(world);
