@@ -1,7 +1,8 @@
 /**
  * Questions to the kernel: one rtnetlink socket on which a request is sent and its answer read, in one go. Synchronous on purpose:
  * the kernel answers within microseconds, and nothing can happen between "is it there" and "add it" within this process. The
- * wait is bounded all the same.
+ * wait for an answer is bounded all the same; that for the kernel's lock is not: a request is worked on within the call that sends it, and
+ * whoever holds the RTNL lock meanwhile (a driver that hangs while its link is changed) holds up the sender, whatever its time-outs.
  *
  * Tried again: a call that a signal interrupted, an answer that did not fit the socket's buffer, and a list that changed while it was
  * read (the kernel says so). After any other failure the socket is thrown away, so that a late answer meets nobody; answers
