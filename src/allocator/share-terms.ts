@@ -3,13 +3,23 @@
  * changed when the rules no longer hold, also to a controller that starts later. Pure.
  */
 
+import type { Labels } from '../model/labels.ts';
 import { SHARE_TERMS_ANNOTATION } from '../model/names.ts';
 import { type Service, serviceKey } from '../model/service.ts';
 import { unforgeableHash } from '../model/short-hash.ts';
 import type { ClaimRecord } from './claim-record.ts';
 
+/** Each Service has its hash once: one decision asks for it some thousand times, and it may have ten thousand ports. */
+const known = new WeakMap<Service, string>();
+
 /** of everything that decides whether two Services can share an address */
-export function termsOf({ ports, isLocal, selector }: Service): string {
+export function termsOf(service: Service): string {
+  const terms = known.get(service) ?? newTerms(service);
+  known.set(service, terms);
+  return terms;
+}
+
+function newTerms({ ports, isLocal, selector }: Service): string {
   const list = ports.map(({ protocol, port }) => `${port}/${protocol}`).toSorted();
   const pods = Object.entries(selector).map(([name, value]) => `${name}=${value}`);
   // where traffic is not local, which pods are behind another Service does not matter
@@ -35,16 +45,22 @@ export function wantedTerms(
   service?: Service,
 ): string | undefined {
   if (keys.length < 2) return undefined;
-  const agreed = agreedTerms(claim);
+  const agreed = new Map(agreedTerms(claim));
   if (service !== undefined) agreed.set(serviceKey(service), termsOf(service));
   return keys.flatMap((key) => (agreed.has(key) ? `${key}=${agreed.get(key)}` : [])).join();
 }
 
-function agreedTerms({ annotations }: ClaimRecord): Map<string, string> {
+/** of the annotations of a claim, which are the same object until it is written */
+const parsed = new WeakMap<Labels, ReadonlyMap<string, string>>();
+
+function agreedTerms({ annotations }: ClaimRecord): ReadonlyMap<string, string> {
+  const before = parsed.get(annotations);
+  if (before !== undefined) return before;
   const agreed = new Map<string, string>();
   for (const entry of annotations[SHARE_TERMS_ANNOTATION]?.split(',') ?? []) {
     const [key, terms] = entry.split('=');
     if (key !== undefined && terms !== undefined) agreed.set(key, terms);
   }
+  parsed.set(annotations, agreed);
   return agreed;
 }

@@ -8,6 +8,7 @@
 import type { ClaimService } from '../model/ip-claim.ts';
 import type { Labels } from '../model/labels.ts';
 import { type Service, type ServicePort, serviceKey } from '../model/service.ts';
+import { unforgeableHash } from '../model/short-hash.ts';
 import { type ClaimRecord, MAX_SERVICES, othersOn } from './claim-record.ts';
 import { hasChanged } from './share-terms.ts';
 
@@ -126,13 +127,15 @@ type Ports = readonly ServicePort[];
 function samePort({ ports: a }: Service, { ports: b }: Service): ServicePort | undefined {
   const known = clashes.get(a) ?? new WeakMap();
   clashes.set(a, known);
-  const found = known.get(b) ?? { port: firstIn(a, portNumbers(b)) };
+  const found = known.get(b) ?? { port: firstOfBoth(a, b) };
   known.set(b, found);
   return found.port;
 }
 
-function firstIn(ports: Ports, taken: ReadonlySet<number>): ServicePort | undefined {
-  return ports.find((port) => taken.has(portNumber(port)));
+function firstOfBoth(a: Ports, b: Ports): ServicePort | undefined {
+  const [few, many] = a.length <= b.length ? [a, b] : [b, a];
+  const taken = portNumbers(many);
+  return few.find((port) => taken.has(portNumber(port)));
 }
 
 const portSets = new WeakMap<Ports, ReadonlySet<number>>();
@@ -153,7 +156,18 @@ function portNumber({ protocol, port }: ServicePort): number {
   return port * 4 + PROTOCOL_NUMBER[protocol];
 }
 
+/** Hashes, made once: one decision compares the selectors of 64 Services for each of 16 claims, and a selector may have 1,700 labels. */
+const labelHashes = new WeakMap<Labels, string>();
+
 function sameLabels(a: Labels, b: Labels): boolean {
-  const names = Object.keys(a);
-  return names.length === Object.keys(b).length && names.every((name) => a[name] === b[name]);
+  return labelHash(a) === labelHash(b);
+}
+
+function labelHash(labels: Labels): string {
+  const known = labelHashes.get(labels);
+  if (known !== undefined) return known;
+  const names = Object.keys(labels).toSorted();
+  const made = unforgeableHash(JSON.stringify(names.map((name) => [name, labels[name]])));
+  labelHashes.set(labels, made);
+  return made;
 }

@@ -13,6 +13,16 @@ import { AllocatorWorld, address, pool, service } from '../../support/allocator-
 const many = (count: number) =>
   Array.from({ length: count }, (_, index) => `2001:db8::${(index + 2).toString(16)}`);
 
+/** the same, which counts how often a part of it is read */
+function counted<T extends object>(value: T): { readonly value: T; readonly reads: () => number } {
+  let reads = 0;
+  const get = (target: T, name: string | symbol): unknown => {
+    reads += 1;
+    return Reflect.get(target, name);
+  };
+  return { value: new Proxy(value, { get }), reads: () => reads };
+}
+
 function converted(parts: {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly spec?: object;
@@ -155,6 +165,83 @@ describe('a Service that carries too much', () => {
     for (let round = 0; round < 20; round += 1) world.decide('a/63');
     // 20 times 63 times 3,000 look-ups, several times each: over a second
     expect(process.cpuUsage().user - startedUs).to.be.below(300_000);
+  });
+
+  describe('on 16 addresses that it shares with 63 others', () => {
+    const names = Array.from({ length: 16 }, (_, index) => `192.0.2.${index}`);
+    const annotations = { [ANNOTATION.share]: 'w', [ANNOTATION.addresses]: names.join() };
+    const ingress = names.map(address);
+    const tcp = (port: number) => ({ protocol: 'TCP' as const, port });
+
+    /** 64 that share all 16, by their numbers */
+    function shared(parts: (index: number) => Partial<Service>): {
+      readonly world: AllocatorWorld;
+      readonly members: readonly Service[];
+    } {
+      const world = new AllocatorWorld(pool('lab', ['192.0.2.0/24']));
+      const members = Array.from({ length: 64 }, (_, index) => {
+        const one = { ...service(`a/${index}`, { annotations, ...parts(index) }), ingress };
+        world.put(one);
+        world.settle(`a/${index}`);
+        return one;
+      });
+      // what the first of them had is written down as soon as it has company
+      world.settle('a/0');
+      const sizes = names.map((name) => world.claims.at(address(name))?.services.length);
+      expect(new Set(sizes)).to.deep.equal(new Set([64]));
+      return { world, members };
+    }
+
+    it('has its ports and its part in each claim read a few times in one decision, whoever took one of its ports', () => {
+      const ports = Array.from({ length: 1000 }, (_, index) => tcp(1 + ((index * 7) % 1000)));
+      const { world, members } = shared((index) => ({
+        ports: index === 0 ? ports : [tcp(5000 + index)],
+      }));
+      const asked = counted(ports);
+      const [first, ...others] = members;
+      if (first === undefined) throw new Error('there is none');
+      world.put({ ...first, ports: asked.value });
+      for (const [index, other] of others.entries()) {
+        world.put({ ...other, ports: [tcp(1 + index)] });
+      }
+      const terms = names.map((name) => {
+        const claim = world.claims.at(address(name));
+        if (claim === undefined) throw new Error(`${name} has no claim`);
+        const kept = counted(claim.annotations);
+        world.claims.put({ ...claim, resourceVersion: '100000', annotations: kept.value });
+        return kept;
+      });
+      const { kind, problems } = world.decide('a/0');
+      expect({ kind, problems }).to.deep.equal({ kind: 'ready', problems: [] });
+      // for each of the others, each claim and each look it would be some millions
+      expect(asked.reads()).to.be.below(5 * ports.length);
+      for (const { reads } of terms) expect(reads()).to.be.within(1, 20);
+      const before = asked.reads();
+      const other = world.decide('a/63');
+      expect(other.verdict?.reason).to.equal('ShareConflict');
+      world.decide('a/0');
+      expect(asked.reads() - before).to.be.below(5 * 64);
+    });
+
+    it('has a selector of hundreds of labels read once, although all are Local and have the same', () => {
+      const selector = () =>
+        Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`k${index}`, 'v']));
+      const { world, members } = shared((index) => ({
+        isLocal: true,
+        healthCheckNodePort: 30_000 + index,
+        ports: [tcp(1 + index)],
+        selector: selector(),
+      }));
+      const [first] = members;
+      if (first === undefined) throw new Error('there is none');
+      const asked = counted(selector());
+      world.put({ ...first, selector: asked.value });
+      expect(world.decide('a/0').kind).to.equal('ready');
+      expect(asked.reads()).to.be.below(3 * 500);
+      const before = asked.reads();
+      for (let round = 0; round < 5; round += 1) world.decide('a/0');
+      expect(asked.reads()).to.equal(before);
+    });
   });
 
   it('finds room under a word that stands on 2,000 claims without counting its namespace anew for each', () => {
