@@ -9,6 +9,8 @@ export interface ClaimRefusal {
   /** RFC 5952 */
   readonly address: string;
   readonly name: string;
+  /** of the first Service behind it; empty where there is none */
+  readonly namespace: string;
   readonly gate: GateName;
   readonly message: string;
   /** only this peer does without it */
@@ -66,10 +68,11 @@ function shutGate(
 }
 
 function told({ subject }: ClaimDecision, { name: gate, sentence, isLimit }: Gate): ClaimRefusal {
-  const { address, name } = subject.claim.object;
+  const { address, name, services } = subject.claim.object;
   return {
     address: formatAddress(address),
     name,
+    namespace: services[0]?.namespace ?? '',
     gate,
     message: sentence,
     ...(isLimit === true && { isLimit }),

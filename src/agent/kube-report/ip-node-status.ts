@@ -30,7 +30,7 @@ export interface ReportFacts {
   readonly sessions: readonly SessionStatus[];
   /** addresses that go out to at least one router */
   readonly announced: number;
-  /** what concerns this node and is not announced; may hold only the first of them */
+  /** what concerns this node and is not announced, namespaces in turn, so that what has no room is of those that have the most; may hold only the first of them */
   readonly refused: readonly IpNodeRefusal[];
   readonly refusedCount: number;
   /** of exclusive claims on the move, as all routers have been told; those that are waited for longest first */
@@ -64,7 +64,7 @@ export function ipNodeStatus(
   nowText: string,
 ): IpNodeStatus {
   const { joined, draining, announced, observedClaims } = facts;
-  const refused = fitting(facts.refused.slice(0, MOST_REFUSED), BYTES.refused, refusal);
+  const refused = listed(facts);
   const refusedMore = Math.max(facts.refusedCount, facts.refused.length) - refused.length;
   const levels = fitting(facts.levels.slice(0, MOST_LEVELS), BYTES.levels, level);
   return {
@@ -84,6 +84,18 @@ export function ipNodeStatus(
     ...(observedClaims === undefined ? {} : { observedClaims }),
     conditions: conditionsOf(facts, before.conditions ?? [], nowText),
   };
+}
+
+/**
+ * Those that have room. Who reads a list that is cut short (`cutShortOf`) takes one that ends with a claim that is not served here for one that has all others. Where
+ * it has not, it ends with one of the others: the first of all is one, if there are any.
+ */
+function listed({ refused, refusedCount }: ReportFacts): readonly IpNodeRefusal[] {
+  const fits = fitting(refused.slice(0, MOST_REFUSED), BYTES.refused, refusal);
+  const isLocal = ({ gate }: IpNodeRefusal) => gate === 'healthy';
+  const [local, others] = [fits.filter(isLocal), fits.filter((each) => !isLocal(each))];
+  const hasOthers = refusedCount <= refused.length && refused.slice(fits.length).every(isLocal);
+  return hasOthers ? [...others, ...local] : [...local, ...others];
 }
 
 /** The same moment comes out of two clocks a little differently each time; that is no news. */

@@ -138,10 +138,15 @@ function isReleased({ withdrawn, services }: IpClaim): boolean {
   return withdrawn !== undefined && services.length === 0;
 }
 
+/** refusals that have room in any case (ip-node-status.ts), in two halves */
+const HALF = 50;
+
 /**
  * What a person would look for. Not: claims of other nodes, what the node as a whole says already, and peers that were never meant to
  * have a claim. There may be more than have room: last come those that are not served here, of which there are as many as there
- * are Local Services (`cutShortOf` rests on that), and among equals first those for which another node can be found.
+ * are Local Services (`cutShortOf` rests on that), and among equals first those for which another node can be found. Exclusive ones that are not served here have half of
+ * the room beside all others: the controller moves what is listed. Among equals namespaces come in turn, or one of them hides what others wait for. Whether any node can
+ * serve a claim is not known here; one whose Services have no endpoint at all is withdrawn, and not among them.
  */
 function exceptions(
   refusals: readonly ClaimRefusal[],
@@ -152,7 +157,25 @@ function exceptions(
     if (gate === 'not-draining' && isDraining) return false;
     return peer === undefined || isLimit === true;
   });
-  return worthKnowing.toSorted((a, b) => rank(a) - rank(b));
+  const ofRank = (wanted: number) => inTurn(worthKnowing.filter((each) => rank(each) === wanted));
+  const first = [...ofRank(0), ...ofRank(1)];
+  const placed = ofRank(2);
+  const second = [...first.slice(HALF), ...placed.slice(HALF), ...ofRank(3)];
+  return [...first.slice(0, HALF), ...placed.slice(0, HALF), ...second];
+}
+
+/** The first of each namespace, then the second of each. */
+function inTurn(refusals: readonly ClaimRefusal[]): readonly ClaimRefusal[] {
+  const rounds: ClaimRefusal[][] = [];
+  const counts = new Map<string, number>();
+  for (const refusal of refusals) {
+    const round = counts.get(refusal.namespace) ?? 0;
+    counts.set(refusal.namespace, round + 1);
+    const before = rounds[round];
+    if (before === undefined) rounds.push([refusal]);
+    else before.push(refusal);
+  }
+  return rounds.flat();
 }
 
 function rank({ gate, isPlaced }: ClaimRefusal): number {
