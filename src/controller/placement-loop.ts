@@ -194,6 +194,7 @@ export class PlacementLoop {
 
   #tick(): void {
     this.#nodesChanged(this.#nodes.lookAtAll());
+    this.#mover.takeTurns();
     const { rebalanceEveryMs, clock } = this.#options;
     if (rebalanceEveryMs === undefined) return;
     if (clock.now() - this.#rebalancedMs < rebalanceEveryMs) return;

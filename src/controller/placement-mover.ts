@@ -125,6 +125,12 @@ export class Mover {
     this.#refusals.askAnew(name);
   }
 
+  /** Claims that their holders refuse leave them one after the other: those whose turn it is are looked at. */
+  takeTurns(): readonly string[] {
+    const { clock, requeue } = this.#options;
+    return this.#refusals.takeTurns(clock.now(), requeue);
+  }
+
   next(subject: PlacementSubject): Next {
     const { clock, index } = this.#options;
     const memory = this.#memory(subject);
@@ -381,10 +387,11 @@ export class Mover {
       return WAIT_IN_LINE;
     }
     if (!isMove) return { kind: 'write', write };
-    const turnMs = way.down === undefined ? undefined : this.#refusals.turnMs(name, nowMs);
-    const dueMs = turnMs ?? this.#slots.get(name) ?? budget.reserve(nowMs);
+    const mayLeave = way.down === undefined ? undefined : this.#refusals.mayLeave(claim);
+    if (mayLeave === false && !this.takeTurns().includes(name)) return REST;
+    const dueMs = mayLeave === undefined ? (this.#slots.get(name) ?? budget.reserve(nowMs)) : nowMs;
     if (dueMs > nowMs) {
-      if (turnMs === undefined) this.#slots.set(name, dueMs);
+      this.#slots.set(name, dueMs);
       return { kind: 'rest', again: { kind: 'retry', afterMs: dueMs - nowMs } };
     }
     this.#slots.delete(name);

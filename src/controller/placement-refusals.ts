@@ -12,6 +12,7 @@ import type { IpClaim } from '../model/ip-claim.ts';
 import type { IpNode, IpNodeRefusal } from '../model/ip-node.ts';
 import type { PreferenceLevel } from '../model/names.ts';
 import { MoveBudget } from '../scheduler/move-rate.ts';
+import { NamespaceTurns } from '../sources/kube/namespace-turns.ts';
 import { observedClaims } from './placement-memory.ts';
 
 /** What a node tells of one claim. */
@@ -76,14 +77,16 @@ interface Refused {
   count: number;
   readonly asked: Set<string>;
   lastMs: number;
-  /** when the claim may leave its holder */
-  turnMs?: number;
+  /** the claim may leave its holder */
+  hasTurn?: true;
 }
 
 const NOBODY: ReadonlySet<string> = new Set();
 
 export class PlacementRefusals {
   readonly #claims = new Map<string, Refused>();
+  /** `namespace/claim` of those that wait until they may leave: one namespace may have thousands */
+  readonly #line = new NamespaceTurns();
   readonly #budget: MoveBudget;
 
   constructor(nowMs: number) {
@@ -171,7 +174,7 @@ export class PlacementRefusals {
     known.count += 1;
     known.asked.add(node);
     known.holder = { ...known.holder, sinceMs: nowMs };
-    delete known.turnMs;
+    delete known.hasTurn;
   }
 
   /** nodes that the claim goes round */
@@ -179,12 +182,41 @@ export class PlacementRefusals {
     return this.#claims.get(name)?.left ?? NOBODY;
   }
 
-  /** when a claim may leave a holder that was given up on; undefined: that is not why it leaves */
-  turnMs(name: string, nowMs: number): number | undefined {
+  /** Whether a claim may leave a holder that was given up on, or stands in line for it; undefined: that is not why it leaves. */
+  mayLeave({ name, services }: Pick<IpClaim, 'name' | 'services'>): boolean | undefined {
+    if (!this.#isLeaving(name)) return undefined;
+    if (this.#claims.get(name)?.hasTurn === true) return true;
+    this.#line.add(`${services[0]?.namespace ?? ''}/${name}`);
+    return false;
+  }
+
+  /** Claims that stood in line and may leave now, namespaces in turn; each is told. */
+  takeTurns(nowMs: number, tell: (name: string) => void): readonly string[] {
+    const taken: string[] = [];
+    while (this.#line.size > 0 && this.#budget.take(nowMs)) {
+      const name = this.#nextInLine();
+      if (name === undefined) break;
+      this.#of(name).hasTurn = true;
+      taken.push(name);
+      tell(name);
+    }
+    return taken;
+  }
+
+  /** those that have become well, or were moved for another reason, take nothing */
+  #nextInLine(): string | undefined {
+    while (this.#line.size > 0) {
+      const key = this.#line.take();
+      const name = key.slice(key.indexOf('/') + 1);
+      const hasTurn = this.#claims.get(name)?.hasTurn === true;
+      if (!hasTurn && this.#isLeaving(name)) return name;
+    }
+    return undefined;
+  }
+
+  #isLeaving(name: string): boolean {
     const known = this.#claims.get(name);
-    if (known?.holder === undefined || !known.left.has(known.holder.node)) return undefined;
-    known.turnMs ??= this.#budget.reserve(nowMs);
-    return known.turnMs;
+    return known?.holder !== undefined && known.left.has(known.holder.node);
   }
 
   /** why the claim left this node */

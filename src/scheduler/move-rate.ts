@@ -20,12 +20,26 @@ export class MoveBudget {
     this.#countedMs = nowMs;
   }
 
+  /** true: one may go now, and has gone */
+  take(nowMs: number): boolean {
+    this.#count(nowMs);
+    if (this.#tokens < 1) return false;
+    this.#tokens -= 1;
+    return true;
+  }
+
   /** when it may go; each asks once, and then keeps its time */
   reserve(nowMs: number): number {
+    const { perSecond } = this.#rate;
+    this.#count(nowMs);
+    this.#tokens -= 1;
+    return this.#tokens >= 0 ? nowMs : nowMs + (-this.#tokens * 1000) / perSecond;
+  }
+
+  #count(nowMs: number): void {
     const { burst, perSecond } = this.#rate;
     const gained = ((nowMs - this.#countedMs) * perSecond) / 1000;
-    this.#tokens = Math.min(burst, this.#tokens + gained) - 1;
+    this.#tokens = Math.min(burst, this.#tokens + gained);
     this.#countedMs = nowMs;
-    return this.#tokens >= 0 ? nowMs : nowMs + (-this.#tokens * 1000) / perSecond;
   }
 }

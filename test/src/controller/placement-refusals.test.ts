@@ -315,6 +315,21 @@ describe('a holder that refuses its claim', () => {
     expect(world.told('NodeRefuses')).to.deep.equal([]);
   });
 
+  it('is left in seconds by the claim of another namespace, whatever one namespace has in line', async () => {
+    const of = (namespace: string) => ({ services: [{ namespace, name: 's' }] });
+    for (let index = 1; index < 600; index += 1) {
+      world.hold(index, index % 2 === 0 ? 'a' : 'b', of('mallory'));
+      for (const { refusing } of world.agents) refusing.add(claimName(index));
+    }
+    await world.run(14);
+    world.hold(700, 'a', of('victim'));
+    world.agent('a').refusing.add(claimName(700));
+    await world.run(17);
+    const downs = world.moves.filter((labels) => labels.includes('"2"')).length;
+    expect(downs, 'there is a line').to.be.below(400);
+    expect(world.node(700)).to.not.equal('a');
+  });
+
   it('is left by few claims at a time, and those of others do not wait for them', async () => {
     for (let index = 1; index < 400; index += 1) {
       world.hold(index, index % 2 === 0 ? 'a' : 'b');
