@@ -5,7 +5,7 @@
  * What is written there is reserved where the Service could have the address: a pool that is closed to it loses nothing to it.
  */
 
-import { type Address, addressEquals, formatAddress } from 'bgp-ts';
+import { type Address, addressEquals, type Family, formatAddress } from 'bgp-ts';
 import { MOST_EXTERNAL_IPS, type Service, serviceKey } from '../model/service.ts';
 import type { ClaimIndex } from './claim-index.ts';
 import { AUTO_EXTERNAL, type ClaimRecord } from './claim-record.ts';
@@ -58,10 +58,9 @@ export function decideExternal(
   );
   const grants: Grant[] = [];
   const problems: Problem[] = isBeyond ? [tooManyListed(service)] : [];
-  for (const answer of limited(
-    each,
-    wanted.map((address) => listedAddress(each, address)),
-  )) {
+  const answers = wanted.map((address) => listedAddress(each, address));
+  const beside = { kept: isLoadBalancer ? stillToGet(each, listed) : 0 };
+  for (const answer of limited(each, answers, beside)) {
     if (isGrant(answer)) grants.push(answer);
     // an address outside every pool is no business of ours
     else if (answer.reason !== 'AddressNotInPool') problems.push(optionalOf(answer));
@@ -75,6 +74,19 @@ export function decideExternal(
   }
   const add = [grantedAddress(answer)];
   return { grants: [...grants, answer], add, drop, problems, warnings };
+}
+
+/** Addresses that a load balancer asks for and has not: its list must not take their places. */
+function stillToGet(each: Case, listed: readonly Address[]): number {
+  const { addresses } = each.request;
+  const own = claimedAddresses(each.service, each.world.claims);
+  const has = own.filter((address) => !includes(listed, address));
+  const named = addresses.filter(
+    (address) => !includes(own, address) && !includes(listed, address),
+  );
+  const isOpen = (family: Family) =>
+    ![...addresses, ...has].some((address) => address.family === family);
+  return named.length + each.service.families.filter(isOpen).length;
 }
 
 /** Where the pool does not allow it, it waits for the pool: who has the address may let go of it, and nothing has to be looked at. */

@@ -57,7 +57,7 @@ function answered(each: Case, external: readonly Address[]): Asked {
       else answers.push(answer);
     }
   }
-  const within = limited(each, answers, external);
+  const within = limited(each, answers, { external });
   const grants = within.filter(isGrant);
   const problems = within.filter((answer) => !isGrant(answer));
   return { covered, ...byFamilyPolicy(each, { grants, problems, covered }) };

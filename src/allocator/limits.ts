@@ -2,11 +2,12 @@
 
 import { type Address, addressKey } from 'bgp-ts';
 import type { IpPool } from '../model/ip-pool.ts';
+import { AddressSet } from './address-set.ts';
 import { refused } from './decide-address.ts';
 import { type Answer, type Case, grantedAddress, isGrant, type Problem } from './decision.ts';
 import { MOST_ADDRESSES } from './service-request.ts';
 
-/** those that it names, and as many that it holds until it has them */
+/** those that it names, and as many that it holds until it has them; addresses of its spec.externalIPs are among them */
 const MOST_HELD = 2 * MOST_ADDRESSES;
 
 /**
@@ -15,16 +16,27 @@ const MOST_HELD = 2 * MOST_ADDRESSES;
  */
 export const MOST_LISTED = 4096;
 
+/** What else the same pass gives to the Service: this process knows nothing of it yet. */
+interface Beside {
+  /** what it gets by its external IPs */
+  readonly external?: readonly Address[];
+  /** places that are kept for what it asks for as a load balancer */
+  readonly kept?: number;
+}
+
 /**
  * The answers, of which those that go beyond a bound have become problems. What stands is kept, and so is what the Service has in its status
- * already. `external`: what it gets by its external IPs in the same pass.
+ * already.
  */
 export function limited(
   each: Case,
   answers: readonly Answer[],
-  external: readonly Address[] = [],
+  { external = [], kept = 0 }: Beside = {},
 ): readonly Answer[] {
-  let held = each.world.claims.ofService(each.key).length;
+  const own = each.world.claims.ofService(each.key).map(({ address }) => address);
+  const known = new AddressSet(own);
+  const given = new AddressSet(external);
+  let held = own.length + external.filter((address) => !known.has(address)).length + kept;
   const share = new NamespaceShare(each);
   for (const address of external) share.take(address);
   return answers.map((answer) => {
@@ -32,7 +44,7 @@ export function limited(
     const address = grantedAddress(answer);
     const isNew = answer.kind !== 'keep' && !(answer.kind === 'create' && answer.isAdopted);
     if (!isNew) share.take(address);
-    if (!isNew) return answer;
+    if (!isNew || given.has(address)) return answer;
     held += 1;
     if (held > MOST_HELD) return tooMany(held - 1);
     const full = share.fullPool(address);

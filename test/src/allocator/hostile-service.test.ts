@@ -70,6 +70,27 @@ describe('a Service that carries too much', () => {
     expect(world.decide('a/greedy').verdict?.message).to.contain('it holds 32 addresses');
   });
 
+  it('holds 32 addresses at most, those of spec.externalIPs among them, and has what it names', () => {
+    const lab = pool('lab', ['192.0.2.0/24'], { allowExternalIps: true });
+    const list = (from: number, count: number) =>
+      Array.from({ length: count }, (_, index) => `192.0.2.${from + index}`);
+    const both = service('a/both', {
+      annotations: { [ANNOTATION.addresses]: list(0, 16).join() },
+      externalIps: list(100, 60),
+    });
+    const world = new AllocatorWorld(lab);
+    expect(world.apply(both)).to.have.length(16);
+    expect(world.claimsOf('a/both')).to.have.length(32);
+    const other = new AllocatorWorld(lab);
+    expect(other.apply({ ...both, annotations: {} })).to.have.length(1);
+    expect(other.claimsOf('a/both')).to.have.length.within(31, 32);
+    // one that is in both lists is one address
+    const twice = new AllocatorWorld(lab);
+    const externalIps = [...list(0, 16), ...list(100, 16)];
+    expect(twice.apply({ ...both, externalIps })).to.have.length(16);
+    expect(twice.claimsOf('a/both')).to.have.length(32);
+  });
+
   it('names no more in spec.loadBalancerIP, of which the API server takes a megabyte', () => {
     const list = (count: number) =>
       Array.from({ length: count }, (_, index) => `192.0.2.${index}`).join();
