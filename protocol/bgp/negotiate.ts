@@ -119,7 +119,7 @@ function agree(config: SessionConfig, ours: OpenMessage, theirs: OpenMessage): N
   const roles = internal ? undefined : agreeRoles(config, ours, theirs);
   const families = agreeFamilies(ours, theirs);
   const has = (kind: Capability['kind']) => hasKind(ours, kind) && hasKind(theirs, kind);
-  const holdTimeSeconds = Math.min(ours.holdTimeSeconds, theirs.holdTimeSeconds);
+  const holdTimeSeconds = agreeHoldTime(config, ours, theirs);
   const peerGracefulRestart = theirs.capabilities.findLast(
     (one) => one.kind === 'graceful-restart',
   );
@@ -157,6 +157,15 @@ function understandsRefresh(open: OpenMessage): boolean {
 }
 
 /** RFC 4271 §4.4: a third of the hold time, and not more often than once a second. */
+function agreeHoldTime(config: SessionConfig, ours: OpenMessage, theirs: OpenMessage): number {
+  const seconds = Math.min(ours.holdTimeSeconds, theirs.holdTimeSeconds);
+  if (config.requiresHoldTime === true && seconds === 0 && ours.holdTimeSeconds > 0) {
+    const detail = 'a hold time of 0 is not taken from neighbours that come by themselves';
+    throw openFault(OpenSubcode.unacceptableHoldTime, detail);
+  }
+  return seconds;
+}
+
 function keepaliveSeconds(config: SessionConfig, holdTimeSeconds: number): number {
   if (holdTimeSeconds === 0) return 0;
   const third = Math.floor(holdTimeSeconds / 3);

@@ -32,6 +32,8 @@ export interface SessionConfig {
   /** a number, or `external` (any but ours), `internal` (ours) or `any` of both, learned from the OPEN */
   readonly peerAsn: number | 'external' | 'internal' | 'any';
   readonly holdTimeSeconds: number;
+  /** refuse a neighbour that wants none (RFC 4271 §4.2 leaves that to us), unless ours is 0 too */
+  readonly requiresHoldTime?: boolean;
   /** default: a third of the negotiated hold time; never more than that */
   readonly keepaliveSeconds?: number;
   readonly connectRetrySeconds: number;

@@ -27,6 +27,8 @@ export interface PeerSettings {
   /** default both */
   readonly families?: readonly Family[];
   readonly timers?: PeerTimers;
+  /** refuse a neighbour that wants no hold time, unless ours is 0 too */
+  readonly requiresHoldTime?: boolean;
   /** TCP-MD5 key (RFC 2385); never appears in an event */
   readonly password?: string;
   /** GTSM (RFC 5082) or a fixed number of hops */
@@ -101,6 +103,7 @@ export function sessionConfig(settings: PeerSettings, restart: RestartState): Se
     routerId: settings.routerId,
     peerAsn: settings.peerAsn,
     holdTimeSeconds: hold,
+    ...(settings.requiresHoldTime === true && { requiresHoldTime: true }),
     ...(timers.keepaliveSeconds === undefined ? {} : { keepaliveSeconds: timers.keepaliveSeconds }),
     connectRetrySeconds: timers.connectRetrySeconds ?? DEFAULT_CONNECT_RETRY_SECONDS,
     delayOpenSeconds: timers.delayOpenSeconds ?? 0,

@@ -104,7 +104,10 @@ export class KeptRoutes {
   secondsOf({ peer }: PeerPlan, { name, state }: Session): number {
     if (state === 'established') return 0;
     const own = [...this.#lost.values()].filter((each) => each.name === name);
-    if (own.length === 0) return peer.gracefulRestart?.restartSeconds ?? 0;
+    if (own.length === 0) {
+      const seconds = peer.gracefulRestart?.restartSeconds ?? 0;
+      return this.#leftMs({ sinceMs: this.#startedMs, seconds }) > 0 ? seconds : 0;
+    }
     const counting = own.filter((each) => this.#leftMs(each) > 0);
     return Math.max(0, ...counting.map(({ seconds }) => seconds));
   }

@@ -118,6 +118,8 @@ function sessionTemplate(
     routerId: override?.routerId ?? node.routerId,
     families: peer.families,
     timers: peer.timers,
+    // what comes by itself and falls silent would be waited for without an end (decision 0074)
+    ...(peer.target.kind === 'range' && { requiresHoldTime: true }),
     ...(node.password === undefined ? {} : { password: node.password }),
     ...(ttl === undefined ? {} : { ttl }),
     ...(sourceAddress === undefined ? {} : { sourceAddress }),

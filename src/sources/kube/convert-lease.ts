@@ -22,7 +22,7 @@ export interface Lease {
 
 function restartingSeconds(object: KubeObject): number | undefined {
   const text = filledText(part(object.metadata, 'annotations'), RESTARTING_ANNOTATION) ?? '';
-  return /^\d{1,4}$/.test(text) ? Number(text) : undefined;
+  return /^\d{1,5}$/.test(text) ? Number(text) : undefined;
 }
 
 export function convertLease(object: KubeObject): Lease | undefined {

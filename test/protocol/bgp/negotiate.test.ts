@@ -255,6 +255,16 @@ describe('negotiate', () => {
     }
   });
 
+  it('refuse a neighbour that wants no hold time where one is required, unless we want none either', () => {
+    const config = { holdTimeSeconds: 9, requiresHoldTime: true };
+    const fault = refused({ config, theirs: { holdTimeSeconds: 0 } });
+    expect(fault).to.include({ code: 2, subcode: 6 });
+    expect(agreed({ config, theirs: { holdTimeSeconds: 3 } }).holdTimeSeconds).to.equal(3);
+    const none = { ...config, holdTimeSeconds: 0 };
+    expect(agreed({ config: none, theirs: { holdTimeSeconds: 0 } }).holdTimeSeconds).to.equal(0);
+    expect(agreed({ config: none, theirs: { holdTimeSeconds: 90 } }).holdTimeSeconds).to.equal(0);
+  });
+
   describe('families (RFC 4760 §8)', () => {
     const v4 = { afi: 1, safi: 1 };
     const v6 = { afi: 2, safi: 1 };

@@ -148,6 +148,9 @@ describe('what routers keep of sessions that are down', () => {
   it('is for the restart time after a start: the process before this one may have had a session', () => {
     expect(world().seconds()).to.equal(RESTART_SECONDS);
     expect(world(NO_RESTART).seconds()).to.equal(0);
+    const { seconds, clock } = world();
+    clock.advance((RESTART_SECONDS + 3) * 1000);
+    expect(seconds(), 'that process has been gone for so long').to.equal(0);
   });
 
   it('counts as announced: what was decided later answers for nothing until it is forgotten, and then by itself', () => {

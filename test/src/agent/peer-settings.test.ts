@@ -149,6 +149,16 @@ describe('peers that cannot be had beside each other', () => {
     });
   }
 
+  it('has a neighbour of a range agree on a hold time: a stranger that is silent would be waited for without an end', () => {
+    const [ofRange, ofAddress] = [ranged('a'), peer()].map((one) => {
+      const plan = planPeer(one, view({ node: rack('a') }));
+      if (plan === undefined || plan.kind === 'refused') throw new Error(`${plan?.kind}`);
+      return plan.kind === 'range' ? plan.template : plan.settings;
+    });
+    expect(ofRange).to.include({ requiresHoldTime: true });
+    expect(ofAddress).not.to.have.property('requiresHoldTime');
+  });
+
   it('leaves a range alone that is for other nodes, and one of other addresses', () => {
     const elsewhere = ranged('b', { nodeSelector: { matchLabels: { rack: 'b' } } });
     expect(refused([ranged('a'), elsewhere])).to.deep.equal([]);

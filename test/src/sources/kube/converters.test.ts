@@ -1,6 +1,7 @@
 import { formatAddress } from 'bgp-ts';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { RESTARTING_ANNOTATION } from '../../../../src/model/names.ts';
 import type { KubeObject } from '../../../../src/sources/kube/api.ts';
 import {
   convertClaimObject,
@@ -266,6 +267,11 @@ describe('a Lease of the API', () => {
       transitions: 3,
     });
     expect(convertLease(object({ spec: { holderIdentity: '' } }))).not.to.have.property('holder');
+    // the longest that a node says (decision 0074)
+    const annotations = { [RESTARTING_ANNOTATION]: '65538' };
+    expect(convertLease(object({ spec }, { annotations }))).to.include({
+      restartingSeconds: 65_538,
+    });
   });
 });
 
