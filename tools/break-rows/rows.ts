@@ -103,8 +103,8 @@ export const BROKEN_ROWS: readonly BrokenRow[] = [
   {
     row: 'C16',
     file: 'src/allocator/sharing.ts',
-    line: '  return ports.find((port) => taken.has(portNumber(port)));',
-    broken: '  return ports.find((port) => taken.has(-portNumber(port)));',
+    line: '  return few.find((port) => taken.has(portNumber(port)));',
+    broken: '  return few.find((port) => taken.has(-portNumber(port)));',
     test: `${ALLOCATOR}/sharing.test.ts`,
     title: 'refuses a requested address with the Service and the port that are in the way',
   },
