@@ -273,10 +273,10 @@ describe('ControlServer', () => {
       // reachable but for the mode of the socket itself
       const { chmodSync } = await import('node:fs');
       chmodSync(directory, 0o755);
-      const script = `require('node:net').connect(${JSON.stringify(path)}).on('error', (e) => process.exit(e.code === 'EACCES' ? 13 : 1)).on('connect', () => process.exit(0))`;
+      // started as root: another user may not have the way to this checkout's Node
+      const script = `process.setgroups([]); process.setgid(65534); process.setuid(65534);
+        require('node:net').connect(${JSON.stringify(path)}).on('error', (e) => process.exit(e.code === 'EACCES' ? 13 : 1)).on('connect', () => process.exit(0))`;
       const child = spawn('/usr/bin/env', ['-i', process.execPath, '-e', script], {
-        uid: 65534,
-        gid: 65534,
         stdio: 'ignore',
         cwd: '/',
       });
