@@ -1,7 +1,7 @@
 /** The kernel's addresses, in namespaces: the suite that every table passes, and what only a kernel can do. */
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { open as openFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
@@ -302,7 +302,8 @@ describe('addresses in the kernel', function () {
         (count) => count > 0,
       );
       const before = subject.changes();
-      await readFile(stuck);
+      // open for both ends: it takes all that is written from now on, also under its next name
+      const disk = await openFile(stuck, 'r+');
       await untilValue(
         'it is told',
         () => subject.changes(),
@@ -310,6 +311,7 @@ describe('addresses in the kernel', function () {
       );
       expect(await subject.add('2001:db8::7', 'lo')).to.deep.equal(done);
       expect(await subject.remove('2001:db8::7', 'lo')).to.deep.equal(done);
+      await disk.close();
     });
   });
 
