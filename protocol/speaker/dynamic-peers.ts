@@ -115,7 +115,7 @@ export class DynamicPeers {
     eachApart([...this.#members.values()], (member) => {
       if (isOutdated()) return;
       const range = isTaken(member.remote) ? undefined : this.rangeOf(member.remote.address);
-      this.#applyTo(member, range);
+      this.#applyTo(member, range, isOutdated);
     });
   }
 
@@ -139,19 +139,24 @@ export class DynamicPeers {
     this.#members.clear();
   }
 
-  #applyTo(member: Member, range: DesiredRange | undefined): void {
+  #applyTo(member: Member, range: DesiredRange | undefined, isOutdated: () => boolean): void {
     const { driver, remote } = member;
     if (range === undefined) {
       this.#remove(member, CeaseSubcode.peerDeconfigured);
       return;
     }
     const settings = memberSettings(range, remote);
-    if (needsNewSession(driver.settings, settings)) {
+    const { name: peer } = driver.settings;
+    // a name is nothing that the neighbour knows of
+    if (needsNewSession(driver.settings, { ...settings, name: peer })) {
       this.#remove(member, CeaseSubcode.otherConfigurationChange);
       return;
     }
     member.range = range;
     driver.setSettings(settings);
+    const { name: newName } = settings;
+    if (newName !== peer) this.#world.emit({ kind: 'removed', peer, newName });
+    if (isOutdated()) return;
     driver.setRoutes(range.routes, range.isPartial);
   }
 

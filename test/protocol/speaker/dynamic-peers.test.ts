@@ -337,6 +337,40 @@ describe('neighbours by range', () => {
     expect(router.of('established').at(-1)?.negotiated.families).to.have.length(1);
   });
 
+  it('go on under a new name of their range, also of one that is longer than theirs, and what is told goes with them', async () => {
+    const lab = new Lab();
+    const router = await lab.router({ ranges: [range()] });
+    const facts = new SessionFacts();
+    router.speaker.subscribe((event) => facts.take(event));
+    const [a, b] = [lab.node('192.0.2.11'), lab.node('192.0.2.200')];
+    const routes = [{ prefix: prefix('203.0.113.0/24'), attributes: {} }];
+    router.speaker.apply({ peers: [], ranges: [range({ routes })] });
+    await lab.run(100);
+    const longer = range(
+      { routes, range: prefix('192.0.2.128/25') },
+      { name: 'upper', nextHop: { ipv4: ipv4('192.0.2.99') } },
+    );
+    router.speaker.apply({ peers: [], ranges: [range({ routes }, { name: 'spines' }), longer] });
+    await lab.run(100);
+    expect(router.peers).to.deep.equal({
+      'spines/192.0.2.11': 'established',
+      'upper/192.0.2.200': 'established',
+    });
+    expect([a, b].flatMap((node) => node.of('down'))).to.deep.equal([]);
+    expect(router.of('removed')).to.deep.equal([
+      { kind: 'removed', peer: 'nodes/192.0.2.11', newName: 'spines/192.0.2.11' },
+      { kind: 'removed', peer: 'nodes/192.0.2.200', newName: 'upper/192.0.2.200' },
+    ]);
+    const carriers = facts.carriers(router.speaker.status());
+    expect(carriers.of('spines', 'ipv4').kind).to.equal('carried');
+    expect(carriers.of('nodes', 'ipv4').kind).to.equal('down');
+    const other = range({ routes }, { name: 'others', families: ['ipv4'] });
+    router.speaker.apply({ peers: [], ranges: [other, longer] });
+    await lab.run(100);
+    expect(a.of('down'), 'a new name beside what the OPEN says').to.have.length(1);
+    expect(b.of('down')).to.have.length(0);
+  });
+
   it('go with their range, and to a neighbour that is listed now', async () => {
     const lab = new Lab();
     const router = await lab.router({ ranges: [range()] });

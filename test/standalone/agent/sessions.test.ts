@@ -58,19 +58,46 @@ describe('standalone: sessions of every shape', function () {
   ];
   const quick = { holdSeconds: 9, keepaliveSeconds: 3, connectRetrySeconds: 1 };
 
+  const folder = () => join(node.folder, `documents-${starts}.d`);
+
+  function write(name: string, peer: object): void {
+    const spec = { asn: ROUTER_ASN, localASN: NODE_ASN, timers: quick, ...peer };
+    const documents = [documentText('BGPPeer', name, spec), pool, ...claims];
+    writeFileSync(join(folder(), 'all.yaml'), documents.join('\n---\n'));
+  }
+
+  /** as the router has it */
+  async function upSince(): Promise<string | undefined> {
+    const [session] = await bird.sessions();
+    expect(session?.state).to.equal('established');
+    return session?.since;
+  }
+
+  /** the only session of the agent is up under this name */
+  async function isCalled(name: string): Promise<void> {
+    const socket = join(node.folder, `s${starts}.sock`);
+    await untilValue(
+      `a session called ${name} (${agent?.log().slice(-1500)})`,
+      async () => {
+        const asked = await new ControlClient(socket).status();
+        return asked.ok ? asked.value : undefined;
+      },
+      (status) => {
+        const names = status?.sessions.map(({ peer, state }) => `${peer} ${state}`).join();
+        return names === `${name} established`;
+      },
+    );
+  }
+
   async function play(
     peer: object,
     neighbour: Partial<RouterConfig['neighbours'][number]>,
     kind: RouterKind = 'bird',
   ): Promise<void> {
     starts += 1;
-    const documents = join(node.folder, `documents-${starts}.d`);
+    const documents = folder();
     await node.exec('mkdir', ['-p', documents]);
-    const spec = { asn: ROUTER_ASN, localASN: NODE_ASN, timers: quick, ...peer };
-    writeFileSync(
-      join(documents, 'all.yaml'),
-      [documentText('BGPPeer', 'tor', spec), pool, ...claims].join('\n---\n'),
-    );
+    write('tor', peer);
     bird = createRouter(kind);
     await bird.start(routerHost, {
       localAsn: ROUTER_ASN,
@@ -205,6 +232,17 @@ describe('standalone: sessions of every shape', function () {
   it('`addressRange`: any router of the range may dial', async () => {
     await play({ addressRange: '10.60.0.0/24', listen: true }, {});
     await bothRoutes(own);
+  });
+
+  it('`addressRange`: the router hears nothing of a new name', async () => {
+    const range = { addressRange: '10.60.0.0/24', listen: true };
+    await play(range, {});
+    await bothRoutes(own);
+    const since = await upSince();
+    write('spine', range);
+    await isCalled('spine/10.60.0.1');
+    await bothRoutes(own);
+    expect(await upSince()).to.equal(since);
   });
 
   it('a silent link that our own kernel notices long before the hold timers: the router has the routes for the hold time, and the status says so', async () => {
