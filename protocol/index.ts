@@ -221,7 +221,12 @@ export type {
   SpeakerEvent,
 } from './speaker/events.ts';
 export { createSpeaker } from './speaker/node-speaker.ts';
-export type { NextHopSettings, PeerSettings, PeerTimers } from './speaker/settings.ts';
+export {
+  type NextHopSettings,
+  needsNewSession,
+  type PeerSettings,
+  type PeerTimers,
+} from './speaker/settings.ts';
 export {
   type Desired,
   type DesiredPeer,

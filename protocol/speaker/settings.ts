@@ -87,11 +87,11 @@ const DEFAULT_CONNECT_RETRY_SECONDS = 5;
 const MINIMUM_SEND_HOLD_SECONDS = 480;
 const CLOSE_SECONDS = 3;
 
-export function peerPort(settings: PeerSettings): number {
+export function peerPort(settings: AnySettings): number {
   return settings.port ?? DEFAULT_PORT;
 }
 
-function peerFamilies(settings: PeerSettings): readonly Family[] {
+function peerFamilies(settings: AnySettings): readonly Family[] {
   return settings.families ?? FAMILIES;
 }
 
@@ -157,15 +157,21 @@ function capabilities(settings: PeerSettings, restart: RestartState): readonly C
   return list;
 }
 
+/** of a neighbour, or of all that dial from a range */
+type AnySettings = Omit<PeerSettings, 'address' | 'zone'>;
+
 /**
  * True when a change from one to the other needs a new session: anything that is said in the OPEN, or that belongs to the
- * socket. Next hops and the timers that are only ours change in place.
+ * socket. Next hops and the timers that are only ours change in place. A name counts here: whoever renames compares under one.
+ *
+ * @example
+ * needsNewSession(settings, { ...settings, nextHop: { ipv4: ipv4('192.0.2.1') } }); // false
  */
-export function needsNewSession(before: PeerSettings, after: PeerSettings): boolean {
+export function needsNewSession(before: AnySettings, after: AnySettings): boolean {
   return sessionFacts(before) !== sessionFacts(after);
 }
 
-function sessionFacts(settings: PeerSettings): string {
+function sessionFacts(settings: AnySettings): string {
   const { nextHop: _nextHop, timers, ...rest } = settings;
   return JSON.stringify(
     {

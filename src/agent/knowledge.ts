@@ -294,6 +294,7 @@ export class Knowledge {
       bindings: this.bindings,
       ...this.own,
       passwords: this.#passwordFacts(),
+      standing: this.#plans,
       claimDrains: this.#claimDrains,
       departures: this.departures,
       ...optional('nodeDrain', this.#nodeDrain),

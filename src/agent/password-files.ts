@@ -3,7 +3,8 @@
  * noticed; the key is only ever in memory. A file that cannot be read is one peer's trouble.
  *
  * Not knowing changes nothing that is known: a key that was read holds until the file is gone or says something else. A moment without
- * descriptors, or between the two halves of a writer that empties the file first, must not end a session.
+ * descriptors, or between the two halves of a writer that empties the file first, must not end a session. What another file held is not
+ * known of this one: a session that moves from one to the other keeps its key elsewhere (peer-settings.ts).
  */
 
 import { errorCode } from '../error-code.ts';
@@ -50,12 +51,13 @@ export class PasswordFiles {
     } catch (error) {
       if (!(error instanceof Error)) throw error;
       const code = errorCode(error);
-      const fact = missing(peer, path, unread(code, error.message));
-      return isGone(code) ? fact : (this.#keys.get(path) ?? fact);
+      const problem = `${subject(peer, path)} ${unread(code, error.message)}`;
+      if (isGone(code)) return missing(problem);
+      return this.#keys.get(path) ?? { kind: 'unknown', problem };
     }
     const read = readPasswordText(text);
     if (read.ok) return { kind: 'ready', password: read.password };
-    const fact = missing(peer, path, read.problem);
+    const fact = missing(`${subject(peer, path)} ${read.problem}`);
     return text.trim() === '' ? (this.#keys.get(path) ?? fact) : fact;
   }
 }
@@ -69,7 +71,10 @@ function isGone(code: string | undefined): boolean {
   return code === undefined || code === 'ENOENT' || code === 'ENOTDIR';
 }
 
-function missing(peer: string, path: string, problem: string): PasswordFact {
-  const sentence = `the password file ${path} of BGPPeer ${peer} ${problem}; its session stays down until it can be read`;
-  return { kind: 'missing', sentence };
+function subject(peer: string, path: string): string {
+  return `the password file ${path} of BGPPeer ${peer}`;
+}
+
+function missing(problem: string): PasswordFact {
+  return { kind: 'missing', sentence: `${problem}; its session stays down until it can be read` };
 }

@@ -7,6 +7,7 @@ import {
   type Address,
   addressKey,
   formatAddress,
+  needsNewSession,
   type PeerSettings,
   type Prefix,
   prefixKey,
@@ -18,20 +19,27 @@ import type { Sourced } from '../model/documents.ts';
 import { selects } from '../model/labels.ts';
 import { optional } from '../model/optional.ts';
 import { ownPlace } from './service-address.ts';
-import type { NodeIdentity, PasswordFact, View } from './view.ts';
+import type { NodeIdentity, View } from './view.ts';
 
 /** Everything about a session but whom it is with: shared by one neighbour and by a range of them. */
 export type SessionTemplate = Omit<PeerSettings, 'name' | 'address' | 'zone'>;
 
-export type PeerPlan =
-  | { readonly kind: 'neighbour'; readonly peer: BgpPeer; readonly settings: PeerSettings }
-  | {
-      readonly kind: 'range';
-      readonly peer: BgpPeer;
-      readonly range: Prefix;
-      readonly template: SessionTemplate;
-    }
-  | { readonly kind: 'refused'; readonly peer: BgpPeer; readonly sentence: string };
+export type PeerPlan = SessionPlan | RefusedPlan;
+
+export type SessionPlan = (
+  | { readonly kind: 'neighbour'; readonly settings: PeerSettings }
+  | { readonly kind: 'range'; readonly range: Prefix; readonly template: SessionTemplate }
+) & {
+  readonly peer: BgpPeer;
+  /** why nobody can say whether the key that it has is still the right one */
+  readonly unreadKey?: string;
+};
+
+export interface RefusedPlan {
+  readonly kind: 'refused';
+  readonly peer: BgpPeer;
+  readonly sentence: string;
+}
 
 /** undefined: this node is not selected, which is no fault */
 export function planPeer(peer: BgpPeer, view: View): PeerPlan | undefined {
@@ -42,13 +50,17 @@ export function planPeer(peer: BgpPeer, view: View): PeerPlan | undefined {
     const sentence = `BGPPeer ${peer.name} names no localASN and the agent has no --asn: write one of them`;
     return { kind: 'refused', peer, sentence };
   }
-  const password = passwordOf(peer, view.passwords.get(peer.name));
-  if (password?.kind === 'missing') return { kind: 'refused', peer, sentence: password.sentence };
-  const template = sessionTemplate(peer, override, {
-    ...view.node,
-    asn: localAsn,
-    ...(password === undefined ? {} : { password: password.password }),
-  });
+  const plan = keylessPlan(peer, override, { view, localAsn });
+  if (peer.password === undefined || plan.kind === 'refused') return plan;
+  return withItsKey(plan, view);
+}
+
+function keylessPlan(
+  peer: BgpPeer,
+  override: PeerOverride | undefined,
+  { view, localAsn }: { readonly view: View; readonly localAsn: number },
+): PeerPlan {
+  const template = sessionTemplate(peer, override, { ...view.node, asn: localAsn });
   if (override?.address === undefined && peer.target.kind === 'range') {
     return { kind: 'range', peer, range: peer.target.range, template };
   }
@@ -61,8 +73,45 @@ export function planPeer(peer: BgpPeer, view: View): PeerPlan | undefined {
   return { kind: 'neighbour', peer, settings: { ...template, ...target, name: peer.name } };
 }
 
+function withItsKey(plan: SessionPlan, { passwords, standing = [] }: View): PeerPlan {
+  const { peer } = plan;
+  const unread = `the password of ${peer.name} has not been read yet`;
+  const fact = passwords.get(peer.name) ?? { kind: 'unknown', problem: unread };
+  if (fact.kind === 'ready') return withKey(plan, fact.password);
+  if (fact.kind === 'missing') return { kind: 'refused', peer, sentence: fact.sentence };
+  const { problem } = fact;
+  const known = standing.flatMap((each) => keyIfSame(each, plan) ?? [])[0];
+  if (known !== undefined) return { ...withKey(plan, known), unreadKey: problem };
+  const sentence = `${problem}; its session stays down until that can be read`;
+  return { kind: 'refused', peer, sentence };
+}
+
+/**
+ * The key of a session that stands, where this one is the same but for its name, and perhaps for its key. Not knowing the key is no reason to
+ * end what the router takes; a session that has to be made anew waits for its own.
+ */
+function keyIfSame(standing: PeerPlan, plan: SessionPlan): string | undefined {
+  if (standing.kind === 'refused' || planKey(standing) !== planKey(plan)) return undefined;
+  const before = settingsOf(standing);
+  const { password } = before;
+  if (password === undefined) return undefined;
+  const { name } = before;
+  const after = { ...settingsOf(plan), name, password };
+  return needsNewSession(before, after) ? undefined : password;
+}
+
+function settingsOf(plan: SessionPlan) {
+  return plan.kind === 'neighbour' ? plan.settings : { ...plan.template, name: plan.peer.name };
+}
+
+function withKey(plan: SessionPlan, password: string): SessionPlan {
+  return plan.kind === 'neighbour'
+    ? { ...plan, settings: { ...plan.settings, password } }
+    : { ...plan, template: { ...plan.template, password } };
+}
+
 /** inside one AS (RFC 4271 §1.1) */
-export function isInternal(plan: Exclude<PeerPlan, { readonly kind: 'refused' }>): boolean {
+export function isInternal(plan: SessionPlan): boolean {
   const { localAsn, peerAsn } = plan.kind === 'neighbour' ? plan.settings : plan.template;
   return peerAsn === 'internal' || localAsn === peerAsn;
 }
@@ -80,13 +129,6 @@ export function areInSeveralAses({ documents, node }: View): boolean {
 function asnsOf({ object }: Sourced<BgpPeer>, { asn }: NodeIdentity): readonly unknown[] {
   const { localAsn = asn, overrides } = object;
   return [localAsn, ...overrides.flatMap((each) => each.localAsn ?? [])];
-}
-
-function passwordOf(peer: BgpPeer, fact: PasswordFact | undefined): PasswordFact | undefined {
-  if (peer.password === undefined) return undefined;
-  return (
-    fact ?? { kind: 'missing', sentence: `the password of ${peer.name} has not been read yet` }
-  );
 }
 
 function targetOf(
@@ -107,7 +149,7 @@ function targetOf(
 function sessionTemplate(
   peer: BgpPeer,
   override: PeerOverride | undefined,
-  node: NodeIdentity & { readonly asn: number; readonly password?: string },
+  node: NodeIdentity & { readonly asn: number },
 ): SessionTemplate {
   const ttl = ttlRule(peer);
   const sourceAddress = override?.sourceAddress ?? peer.sourceAddress;
@@ -120,7 +162,6 @@ function sessionTemplate(
     timers: peer.timers,
     // what comes by itself and falls silent would be waited for without an end (decision 0074)
     ...(peer.target.kind === 'range' && { requiresHoldTime: true }),
-    ...(node.password === undefined ? {} : { password: node.password }),
     ...(ttl === undefined ? {} : { ttl }),
     ...(sourceAddress === undefined ? {} : { sourceAddress }),
     ...(peer.sourceInterface === undefined ? {} : { sourceInterface: peer.sourceInterface }),
@@ -165,7 +206,7 @@ function withoutTwins(plans: readonly PeerPlan[]): readonly PeerPlan[] {
 }
 
 /** Routers of a range dial us: they are known by their address alone, whatever port or source the documents name beside it. */
-export function planKey(plan: Exclude<PeerPlan, { kind: 'refused' }>): string {
+export function planKey(plan: SessionPlan): string {
   if (plan.kind === 'range') return `range ${prefixKey(plan.range)}`;
   const { address, zone = '', port = DEFAULT_PORT, sourceAddress, sourceInterface } = plan.settings;
   const source = sourceAddress === undefined ? '' : addressKey(sourceAddress);

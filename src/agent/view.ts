@@ -13,6 +13,7 @@ import type { Advertisement, IpPool } from '../model/ip-pool.ts';
 import type { Labels } from '../model/labels.ts';
 import type { Announcer } from './announcer.ts';
 import type { KeptPlaces } from './kept-places.ts';
+import type { PeerPlan } from './peer-settings.ts';
 
 export interface View {
   readonly nowMs: number;
@@ -29,6 +30,8 @@ export interface View {
   readonly hostAddresses?: ReadonlyMap<string, string>;
   /** by peer name */
   readonly passwords: ReadonlyMap<string, PasswordFact>;
+  /** sessions as they were decided on last, with their keys; absent: none stands */
+  readonly standing?: readonly PeerPlan[];
   /** a person drains the node */
   readonly nodeDrain?: Drain;
   /** the agent stops */
@@ -112,7 +115,10 @@ export type DiscardFact =
 
 export type PasswordFact =
   | { readonly kind: 'ready'; readonly password: string }
-  | { readonly kind: 'missing'; readonly sentence: string };
+  /** there surely is none: no session */
+  | { readonly kind: 'missing'; readonly sentence: string }
+  /** nobody can say which it is, yet or just now: no new session, and one that stands keeps the key that it has */
+  | { readonly kind: 'unknown'; readonly problem: string };
 
 export interface Drain {
   readonly sinceMs: number;

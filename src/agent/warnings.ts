@@ -1,4 +1,5 @@
-/** What works but will surprise: settings of this machine for the interfaces that claims are bound to, a port that is taken, saved documents of another cluster. */
+/** What works but will surprise: settings of this machine for the interfaces that claims are bound to, a port that is taken, saved documents of
+ * another cluster, a key that cannot be read. */
 
 import type { AgentOptions } from './agent-options.ts';
 import type { DesiredState } from './desired.ts';
@@ -12,7 +13,7 @@ interface Problems {
 }
 
 export function warningsOf(
-  { bindings }: DesiredState,
+  { bindings, plans }: DesiredState,
   { listenProblem }: Pick<SessionFacts, 'listenProblem'>,
   { warnings }: Pick<AgentOptions, 'warnings'>,
   { foreign, kernelProblem }: Problems,
@@ -22,5 +23,9 @@ export function warningsOf(
   const unused =
     foreign === undefined ? [] : [`the saved documents of the API are not used: ${foreign}`];
   const kernel = kernelProblem === undefined ? [] : [kernelProblem];
-  return [...(warnings?.(interfaces) ?? []), ...kernel, ...listen, ...unused];
+  const keys = plans.flatMap((plan) => {
+    if (plan.kind === 'refused' || plan.unreadKey === undefined) return [];
+    return [`${plan.unreadKey}; its session goes on with the key that it has`];
+  });
+  return [...(warnings?.(interfaces) ?? []), ...kernel, ...listen, ...unused, ...keys];
 }

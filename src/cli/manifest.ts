@@ -222,8 +222,9 @@ function readKey(peer: BgpPeer, source: string): string | undefined {
   const files = new PasswordFiles((path) => readBeside(path, source));
   files.refresh([peer]);
   const fact = files.facts.get(peer.name);
-  if (fact?.kind === 'missing') {
-    const [problem = fact.sentence] = fact.sentence.split(';');
+  if (fact !== undefined && fact.kind !== 'ready') {
+    const words = fact.kind === 'unknown' ? fact.problem : fact.sentence;
+    const [problem = words] = words.split(';');
     throw new InputError(
       `${problem}, nor is there one of that name in ${source}; or use --password-placeholder`,
     );

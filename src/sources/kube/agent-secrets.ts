@@ -2,7 +2,8 @@
  * TCP-MD5 keys from the Secrets that BGPPeers name, in herald-system. Asked for by name, again and again, so that one that comes late or
  * changes is noticed; an agent may not list or watch Secrets. A key is in memory alone: it is never logged and never saved.
  *
- * A Secret that is not there keeps its session down. One that cannot be asked for just now says nothing: what was known counts on.
+ * A Secret that is not there keeps its session down. One that cannot be asked for just now says nothing: what was known counts on, and a
+ * session that stands keeps the key that it has (peer-settings.ts).
  */
 
 import type { Clock, Random } from 'bgp-ts';
@@ -116,13 +117,12 @@ export class AgentSecrets {
 
   #tell(): void {
     const facts = [...this.#wanted].map(([peer, secret]): [string, PasswordFact] => {
-      const found = this.#found.get(secret) ?? {
-        kind: 'unknown',
-        problem: 'has not been read yet',
-      };
+      const found = this.#found.get(secret) ?? UNREAD;
       if (found.kind === 'ready') return [peer, { kind: 'ready', password: found.password }];
       const subject = `the Secret ${NAMESPACE}/${secret} of BGPPeer ${peer}`;
-      const sentence = `${subject} ${found.problem}; its session stays down until it has a key '${KEY}'`;
+      const problem = `${subject} ${found.problem}`;
+      if (found.kind === 'unknown') return [peer, { kind: 'unknown', problem }];
+      const sentence = `${problem}; its session stays down until it has a key '${KEY}'`;
       return [peer, { kind: 'missing', sentence }];
     });
     this.#options.onChange(new Map(facts));
@@ -132,6 +132,8 @@ export class AgentSecrets {
 type Found =
   | { readonly kind: 'ready'; readonly password: string }
   | { readonly kind: 'missing' | 'unknown'; readonly problem: string };
+
+const UNREAD: Found = { kind: 'unknown', problem: 'has not been read yet' };
 
 function read(object: KubeObject): Found {
   const encoded = part(object, 'data')[KEY];

@@ -201,11 +201,12 @@ export class AgentSource {
     this.#takeClaims();
     this.#tellNode();
     const documents = this.#documents();
+    // first, so that no peer is decided on with the key that its document named before
+    this.#askForSecrets(documents);
     if (!isSame(this.#told, documents)) {
       this.#told = documents;
       agent.setDocuments(documents, 'api');
     }
-    this.#askForSecrets(documents);
     const observed = this.#claims.observe();
     const { isBehind } = this.#claims;
     if (observed === this.#toldObserved?.version && isBehind === this.#toldObserved.isBehind)

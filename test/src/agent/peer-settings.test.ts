@@ -85,12 +85,64 @@ describe('planPeer', () => {
 
   it('keeps a session down while its password is unknown or missing, and gives the key when it is there', () => {
     const one = peer({ password: { kind: 'file', path: '/etc/key' } });
-    expect(refusalOf(one)).to.equal('the password of tor has not been read yet');
+    const why = '; its session stays down until that can be read';
+    expect(refusalOf(one)).to.equal(`the password of tor has not been read yet${why}`);
+    const unknown = new Map([['tor', { kind: 'unknown', problem: 'no answer' } as const]]);
+    expect(refusalOf(one, { passwords: unknown })).to.equal(`no answer${why}`);
     const missing = new Map([['tor', { kind: 'missing', sentence: 'gone' } as const]]);
     expect(refusalOf(one, { passwords: missing })).to.equal('gone');
     const ready = new Map([['tor', { kind: 'ready', password: 'k' } as const]]);
     const plan = planPeer(one, view({ passwords: ready }));
     expect(plan?.kind === 'neighbour' && plan.settings.password).to.equal('k');
+  });
+
+  describe('of a key that nobody can say', () => {
+    const KEY = { kind: 'file', path: '/etc/key' } as const;
+    const range = { family: 'ipv4', bits: 0x0a000000, length: 8 } as const;
+    const ranged = { target: { kind: 'range', range }, listen: true } as const;
+    const passwords = new Map([['spine', { kind: 'unknown', problem: 'no answer' } as const]]);
+
+    /** the key of `after` where `before` stands, with one */
+    function keyOfNext(before: Partial<BgpPeer>, after: Partial<BgpPeer>): string | undefined {
+      const fact = { kind: 'ready', password: 'k' } as const;
+      const first = peer({ password: KEY, ...before });
+      const standing = planPeer(first, view({ passwords: new Map([['tor', fact]]) }));
+      const next = peer({ name: 'spine', password: KEY, ...after });
+      const plan = planPeer(next, view({ passwords, standing: standing ? [standing] : [] }));
+      if (plan === undefined || plan.kind === 'refused') return undefined;
+      expect(plan.unreadKey).to.equal('no answer');
+      return plan.kind === 'range' ? plan.template.password : plan.settings.password;
+    }
+
+    it('keeps that of the session that stands, with one router or a range of them', () => {
+      expect(keyOfNext({}, {})).to.equal('k');
+      expect(keyOfNext(ranged, ranged)).to.equal('k');
+      const timers = { holdSeconds: 9, keepaliveSeconds: 3, connectRetrySeconds: 60 };
+      expect(keyOfNext({}, { timers, maxRoutes: 5 }), 'what changes in place').to.equal('k');
+    });
+
+    const others: readonly (readonly [string, Partial<BgpPeer>, Partial<BgpPeer>])[] = [
+      ['another router', {}, { target: { kind: 'address', address: address('192.0.2.9') } }],
+      ['another port', {}, { port: 1179 }],
+      ['another AS', {}, { asn: 64501 }],
+      ['a range, not one of its routers', ranged, {}],
+      [
+        'another range',
+        ranged,
+        { ...ranged, target: { kind: 'range', range: { ...range, length: 9 } } },
+      ],
+      ['other families of a range', ranged, { ...ranged, families: ['ipv4'] }],
+    ];
+    for (const [what, before, after] of others) {
+      it(`has none of ${what}`, () => expect(keyOfNext(before, after)).to.equal(undefined));
+    }
+
+    it('has none of a session without one: that is not the key which is asked for', () => {
+      const standing = planPeer(peer(), view());
+      const next = peer({ name: 'spine', password: KEY });
+      const over = { passwords, standing: standing ? [standing] : [] };
+      expect(refusalOf(next, over)).to.include('no answer');
+    });
   });
 
   it('plans a range, and a neighbour where an override names one', () => {
@@ -284,14 +336,17 @@ describe('PasswordFiles', () => {
         expect(files.facts.get('tor')?.kind).to.equal('missing');
         read = failing('EIO');
         files.refresh([one]);
-        expect(files.facts.get('tor')?.kind).to.equal('missing');
+        expect(files.facts.get('tor')?.kind).to.equal('unknown');
       });
     }
 
     it('does not take the key of one file for that of another', () => {
       read = failing('EACCES');
       files.refresh([peer({ password: { kind: 'file', path: '/etc/other' } })]);
-      expect(files.facts.get('tor')?.kind).to.equal('missing');
+      expect(files.facts.get('tor')).to.deep.equal({
+        kind: 'unknown',
+        problem: 'the password file /etc/other of BGPPeer tor cannot be read (EACCES)',
+      });
     });
   });
 });

@@ -73,7 +73,7 @@ describe('standalone: sessions of every shape', function () {
     return session?.since;
   }
 
-  /** the only session of the agent is up under this name */
+  /** the only session of the agent is up under this name, and it warns of no key */
   async function isCalled(name: string): Promise<void> {
     const socket = join(node.folder, `s${starts}.sock`);
     await untilValue(
@@ -84,7 +84,8 @@ describe('standalone: sessions of every shape', function () {
       },
       (status) => {
         const names = status?.sessions.map(({ peer, state }) => `${peer} ${state}`).join();
-        return names === `${name} established`;
+        const isUnread = status?.warnings.some((each) => each.includes('key that it has'));
+        return names === `${name} established` && isUnread === false;
       },
     );
   }
@@ -289,6 +290,19 @@ describe('standalone: sessions of every shape', function () {
       `cat /proc/${agent?.pid}/cmdline | tr '\\0' ' '`,
     ]);
     expect(stdout + agent?.log()).to.not.contain(KEY);
+  });
+
+  it('a password from another file with the same key, and another name: the router hears nothing of it', async () => {
+    const [one, other] = [join(node.folder, 'one.key'), join(node.folder, 'other.key')];
+    for (const file of [one, other]) writeFileSync(file, KEY, { mode: 0o600 });
+    const from = (file: string) => ({ address: '10.60.0.1', password: { file } });
+    await play(from(one), { isPassive: true, password: KEY });
+    await bothRoutes(own);
+    const since = await upSince();
+    write('spine', from(other));
+    await isCalled('spine');
+    await bothRoutes(own);
+    expect(await upSince()).to.equal(since);
   });
 
   /** what the agent says of the IPv6 claim at its only peer, once IPv4 is at the router, which the other family must not touch */

@@ -5,7 +5,7 @@ import type { ClusterNode } from '../../../../src/model/cluster-node.ts';
 import type { Documents } from '../../../../src/model/documents.ts';
 import { ANYCAST_LABEL, nodeLabel } from '../../../../src/model/names.ts';
 import { AgentSource, type ClusterListener } from '../../../../src/sources/kube/agent-source.ts';
-import { ApiUnreachable } from '../../../../src/sources/kube/api.ts';
+import { ApiError, ApiUnreachable } from '../../../../src/sources/kube/api.ts';
 import {
   BGP_PEERS,
   IP_CLAIMS,
@@ -28,8 +28,12 @@ class Listener implements ClusterListener {
   sessions: { name: string; state: string }[] = [];
   silence: { readonly nowMs: number } | undefined;
 
+  /** peers of which a key, or the lack of one, was told before their documents */
+  keysBefore: readonly string[] = [];
+
   setDocuments(documents: Documents): void {
     this.documents = documents;
+    this.keysBefore = [...this.secrets.keys()];
     this.told += 1;
   }
 
@@ -400,6 +404,23 @@ describe('the cluster as a source', () => {
       await settle(clock);
       expect(asked().map(({ name }) => name)).to.deep.equal(['key-r2']);
       expect(agent.secrets.get('r2')).to.deep.equal({ kind: 'ready', password: 'r2' });
+    });
+
+    it('are told before the documents that name them, and what cannot be asked for is not missing', async () => {
+      api.put(SECRETS, secret('key', 'first'));
+      api.put(BGP_PEERS, peer('tor', { password: { secret: 'key' } }));
+      source.start();
+      await settle(clock);
+      expect(agent.keysBefore).to.deep.equal(['tor']);
+      const error = new ApiError(429, 'TooManyRequests', 'busy');
+      api.fault = ({ verb }) => (verb === 'get' ? { kind: 'before', error } : undefined);
+      api.put(BGP_PEERS, peer('tor', { password: { secret: 'other' } }));
+      await settle(clock, 500);
+      const problem = 'the Secret herald-system/other of BGPPeer tor cannot be read (busy)';
+      expect(agent.secrets.get('tor')).to.deep.equal({ kind: 'unknown', problem });
+      api.fault = undefined;
+      await settle(clock, 13_000);
+      expect(agent.secrets.get('tor')?.kind, 'it does not exist').to.equal('missing');
     });
 
     it('are asked for once a minute while the session is up, and sooner while it is not', async () => {
