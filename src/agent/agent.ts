@@ -74,9 +74,10 @@ export class Agent {
     this.#kernel = new KernelSide(options, this.#knowledge, FLUSH_DEADLINE_MS);
     this.#sessionLog = new SessionLog(options.log, clock);
     this.#timers = new NamedTimers(clock);
-    const kept = new KeptRoutes({ clock, timers: this.#timers, agent: this }, () => this.#notify());
+    const losses = { clock, timers: this.#timers, agent: this, ...optional('saved', saved?.lost) };
+    const kept = new KeptRoutes(losses, () => this.#notify());
     this.#announced = new AnnouncedState(options.speaker, () => this.carriers, kept);
-    const view = (wallMs: number) => this.#knowledge.toSave(wallMs);
+    const view = (wallMs: number) => kept.inView(this.#knowledge.toSave(wallMs));
     this.#saver = new ViewSaver({ clock, store, timers: this.#timers, view });
     this.#checks = new AgentChecks({
       world: options,
@@ -181,8 +182,7 @@ export class Agent {
 
   /** The Lease was renewed last then, too long ago; undefined: it is renewed. */
   setFenced(sinceMs: number | undefined, hasLapsed = true): void {
-    if (!this.#knowledge.setFence(sinceMs, hasLapsed)) return;
-    this.#schedule();
+    if (this.#knowledge.setFence(sinceMs, hasLapsed)) this.#schedule();
   }
 
   /** Called before every decision: whoever fences this agent looks at the clock then. */

@@ -4,7 +4,8 @@
  * reaches any more keeps them until its own hold timer ends, which began up to a keepalive after ours. A NOTIFICATION that has not arrived
  * leaves the whole hold time, and so does a connection that our own kernel gave up. Nothing can be sent to such a router meanwhile, so no other node may stand where these routes do.
  *
- * A loss belongs to the router, not to the document that described it: it stays when the BGPPeer is renamed, edited or deleted.
+ * A loss belongs to the router, not to the document that described it: it stays when the BGPPeer is renamed, edited or deleted. Nor does it
+ * belong to this process: it is in the saved View, and the next one goes on waiting.
  */
 
 import {
@@ -18,6 +19,7 @@ import {
 import { ROUTER_LATE_SECONDS } from '../model/router-memory.ts';
 import type { NamedTimers } from './named-timers.ts';
 import type { PeerPlan } from './peer-settings.ts';
+import type { SavedView } from './saved-view.ts';
 
 type Session = Pick<PeerStatus, 'name' | 'state'>;
 
@@ -47,7 +49,12 @@ export interface Lost {
   readonly seconds: number;
   /** our NOTIFICATION is on its way: when it arrives, the router has dropped the routes */
   readonly isEnding: boolean;
+  /** it was lost by a process before this one, which may have had it back */
+  readonly isSaved?: true;
 }
+
+/** `sinceMs` by the wall clock */
+export type SavedLoss = Pick<Lost, 'name' | 'router' | 'sinceMs' | 'seconds'>;
 
 export interface KeptRoutesOptions {
   readonly clock: Clock;
@@ -56,6 +63,8 @@ export interface KeptRoutesOptions {
     readonly decided: { readonly plans: readonly PeerPlan[] };
     readonly sessions: readonly Pick<PeerStatus, 'name' | 'state'>[];
   };
+  /** of the saved View */
+  readonly saved?: readonly SavedLoss[];
 }
 
 const HOLD_TIMER_EXPIRED = 4;
@@ -78,6 +87,26 @@ export class KeptRoutes {
     this.#options = options;
     this.#onForgotten = onForgotten;
     this.#startedMs = options.clock.now();
+    const { saved = [], clock } = options;
+    for (const { name, router, sinceMs, seconds } of saved) {
+      // a wall clock that was set back makes it no younger than now
+      const agoMs = Math.max(0, clock.wallTimeMs() - sinceMs);
+      const lost = { name, router, sinceMs: clock.now() - agoMs, seconds };
+      this.#lost.set(router.key, { ...lost, isEnding: false, isSaved: true });
+    }
+    if (saved.length > 0) this.#wait();
+  }
+
+  /** The View, with what the next process has to wait for as well. What no time ends is not among it: a new start does (0074). */
+  inView(view: SavedView | undefined): SavedView | undefined {
+    const { clock } = this.#options;
+    const wallMs = clock.wallTimeMs() - clock.now();
+    const lost = [...this.#lost.values()]
+      .filter((each) => this.#leftMs(each) > 0 && each.seconds < ENDLESS_SECONDS)
+      .map(({ name, router, sinceMs, seconds }) => {
+        return { name, router, sinceMs: wallMs + sinceMs, seconds };
+      });
+    return view === undefined || lost.length === 0 ? view : { ...view, lost };
   }
 
   take(event: SpeakerEvent): void {
@@ -101,15 +130,19 @@ export class KeptRoutes {
   }
 
   /** Seconds from the end of a session for which the router may keep the routes; of one that never was up, those of the process before this one. */
-  secondsOf({ peer }: PeerPlan, { name, state }: Session): number {
-    if (state === 'established') return 0;
-    const own = [...this.#lost.values()].filter((each) => each.name === name);
-    if (own.length === 0) {
-      const seconds = peer.gracefulRestart?.restartSeconds ?? 0;
-      return this.#leftMs({ sinceMs: this.#startedMs, seconds }) > 0 ? seconds : 0;
-    }
+  secondsOf(plan: PeerPlan, session: Session): number {
+    if (session.state === 'established') return 0;
+    const own = [...this.#lost.values()].filter(({ name }) => name === session.name);
+    const before = own.every(({ isSaved }) => isSaved) ? this.#secondsBefore(plan, session) : 0;
     const counting = own.filter((each) => this.#leftMs(each) > 0);
-    return Math.max(0, ...counting.map(({ seconds }) => seconds));
+    return Math.max(before, ...counting.map(({ seconds }) => seconds));
+  }
+
+  /** of a session that has not been up since the start, from that on */
+  #secondsBefore({ peer }: PeerPlan, { state }: Session): number {
+    if (state === 'established') return 0;
+    const seconds = peer.gracefulRestart?.restartSeconds ?? 0;
+    return this.#leftMs({ sinceMs: this.#startedMs, seconds }) > 0 ? seconds : 0;
   }
 
   /** for how long a router that cannot be told anything may still have routes of this node */
@@ -117,8 +150,10 @@ export class KeptRoutes {
     const { agent } = this.#options;
     const lost = [...this.#lost.values()];
     const before = agent.decided.plans
-      .filter(({ peer }) => !lost.some(({ name }) => isOf(name, peer.name)))
-      .flatMap((plan) => sessionsOf(plan, agent.sessions).map((each) => this.secondsOf(plan, each)))
+      .filter(({ peer }) => !lost.some((each) => !each.isSaved && isOf(each.name, peer.name)))
+      .flatMap((plan) =>
+        sessionsOf(plan, agent.sessions).map((each) => this.#secondsBefore(plan, each)),
+      )
       .map((seconds) => this.#leftMs({ sinceMs: this.#startedMs, seconds }));
     return Math.max(0, ...before, ...lost.map((each) => this.#leftMs(each)));
   }

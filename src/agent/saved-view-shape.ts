@@ -237,6 +237,13 @@ const pair: Shape = (value, path) =>
     ? texts(value, path)
     : `${path} is no pair of a claim's name and a reason`;
 
+const lost = object({
+  name: text,
+  router: object({ key: text, connection: text, address: text, asn, localAsn: asn }),
+  sinceMs: moment,
+  seconds: whole(0, 65_535),
+});
+
 /** The first thing that is wrong with it, for people; undefined: it can be used. */
 export function savedViewFault(value: unknown): string | undefined {
   return VIEW(value, 'View');
@@ -272,5 +279,6 @@ const VIEW = object(
     cluster: object({ node }, { readyBoot: text }),
     clusterMarks: texts,
     isGivenBack: oneOf(true),
+    lost: listOf(lost),
   },
 );

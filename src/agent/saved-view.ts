@@ -15,6 +15,7 @@ import type { IpPool } from '../model/ip-pool.ts';
 import { optional } from '../model/optional.ts';
 import type { DocumentSource } from '../model/refusal.ts';
 import type { SavedCluster } from './cluster-memory.ts';
+import type { SavedLoss } from './kept-routes.ts';
 import { savedDrainsIn, savedViewFault } from './saved-view-shape.ts';
 
 export interface SavedView {
@@ -33,6 +34,8 @@ export interface SavedView {
    * API's claims by now
    */
   readonly isGivenBack?: true;
+  /** routers that may have our routes, and that no session leads to */
+  readonly lost?: readonly SavedLoss[];
   /** claim name and reason */
   readonly claimDrains: readonly (readonly [string, string])[];
 }

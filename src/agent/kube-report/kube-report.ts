@@ -147,9 +147,11 @@ class Report implements KubeReport {
 
   /** The routes are withdrawn by now, and who gets the claims next is alone with them: unless a router could not be told. */
   #lastWord(how: 'away' | 'restart'): 'release' | { readonly restartingSeconds: number } {
-    if (how === 'restart') return { restartingSeconds: this.#restartSeconds() };
     const { keptMs = 0 } = this.#options.agent.announced;
-    return keptMs === 0 ? 'release' : { restartingSeconds: Math.ceil(keptMs / 1000) };
+    const keptSeconds = Math.ceil(keptMs / 1000);
+    if (how === 'restart')
+      return { restartingSeconds: Math.max(this.#restartSeconds(), keptSeconds) };
+    return keptMs === 0 ? 'release' : { restartingSeconds: keptSeconds };
   }
 
   /** the longest that a router waits for the next process */

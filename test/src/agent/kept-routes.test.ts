@@ -6,6 +6,7 @@ import { desired } from '../../../src/agent/desired.ts';
 import { KeptRoutes } from '../../../src/agent/kept-routes.ts';
 import { NamedTimers } from '../../../src/agent/named-timers.ts';
 import type { PeerPlan } from '../../../src/agent/peer-settings.ts';
+import type { SavedView } from '../../../src/agent/saved-view.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { documents, view } from './scenery.ts';
 
@@ -25,19 +26,18 @@ interface Wanted {
 type Ends = Pick<SpeakerEvent & { kind: 'established' }, 'local' | 'remote'>;
 
 /** one peer, as far as it matters here */
-function world({
-  hasRestart = true,
-  isAware = hasRestart,
-  holdSeconds = HOLD_SECONDS,
-}: Wanted = {}) {
-  const clock = new ManualClock();
+function world(
+  { hasRestart = true, isAware = hasRestart, holdSeconds = HOLD_SECONDS }: Wanted = {},
+  saved: SavedView['lost'] = [],
+  clock = new ManualClock(),
+) {
   const session = { name: 'tor', state: 'idle' as PeerStatus['state'], isSynced: true };
   const gracefulRestart = hasRestart ? { restartSeconds: RESTART_SECONDS } : undefined;
   const plan = { kind: 'neighbour', peer: { name: 'tor', gracefulRestart } } as unknown as PeerPlan;
   const told: number[] = [];
   const agent = { decided: { plans: [plan] }, sessions: [session] };
   const timers = new NamedTimers(clock);
-  const kept = new KeptRoutes({ clock, timers, agent }, () => told.push(clock.now()));
+  const kept = new KeptRoutes({ clock, timers, agent, saved }, () => told.push(clock.now()));
   const status = () => [session as unknown as PeerStatus];
   const nothing = { signature: '', of: () => ({ kind: 'down' }) as const };
   const state = new AnnouncedState({ status }, () => nothing, kept);
@@ -286,5 +286,56 @@ describe('what routers keep of sessions that are down', () => {
       state.take({ kind: 'down', peer, wasEstablished: true, reason: CEASE });
     }
     expect(kept.leftMs).to.equal((HOLD_SECONDS + 3) * 1000);
+  });
+
+  describe('over a new start', () => {
+    const lostBy = (kept: KeptRoutes) => kept.inView({} as SavedView)?.lost ?? [];
+
+    it('lasts as long as it would have without, and ends when the session is up', () => {
+      const before = world(NO_RESTART);
+      before.up();
+      before.down(GIVEN_UP);
+      before.clock.advance(10_000);
+      const lost = lostBy(before.kept);
+      const { clock, kept, told, seconds } = world(NO_RESTART, lost, before.clock);
+      expect(kept.leftMs).to.equal((HOLD_SECONDS + 3 - 10) * 1000);
+      expect(seconds(), 'from the end on').to.equal(HOLD_SECONDS);
+      expect(lostBy(kept), 'nor over the next one').to.deep.equal(lost);
+      clock.advance((HOLD_SECONDS + 3 - 10) * 1000 - 1);
+      expect(told).to.deep.equal([]);
+      clock.advance(1);
+      expect(told).to.have.length(1);
+      expect([kept.leftMs, seconds(), ...lostBy(kept)]).to.deep.equal([0, 0]);
+      const back = world(NO_RESTART, lost);
+      back.up();
+      expect(back.kept.leftMs).to.equal(0);
+    });
+
+    it('comes beside the restart time: the session may have been up again before that start', () => {
+      const before = world();
+      before.up();
+      before.down(CLOSED);
+      before.clock.advance(15_000);
+      const { kept, seconds } = world({}, lostBy(before.kept), before.clock);
+      expect(seconds()).to.equal(RESTART_SECONDS);
+      expect(kept.leftMs).to.equal((RESTART_SECONDS + 3) * 1000);
+    });
+
+    it('is no longer than it was where the wall clock was set back', () => {
+      const before = world(NO_RESTART);
+      before.clock.advance(3_600_000);
+      before.up();
+      before.down(GIVEN_UP);
+      const { kept } = world(NO_RESTART, lostBy(before.kept));
+      expect(kept.leftMs).to.equal((HOLD_SECONDS + 3) * 1000);
+    });
+
+    it('is nothing of a router that nothing but a session, or a new start, lets forget', () => {
+      const { up, down, kept } = world(NO_HOLD_TIME);
+      up();
+      down(GIVEN_UP);
+      expect(kept.leftMs).to.be.above(0);
+      expect(lostBy(kept)).to.deep.equal([]);
+    });
   });
 });

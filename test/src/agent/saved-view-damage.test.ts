@@ -3,6 +3,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { desired } from '../../../src/agent/desired.ts';
+import { KeptRoutes } from '../../../src/agent/kept-routes.ts';
 import { Knowledge } from '../../../src/agent/knowledge.ts';
 import { PasswordFiles } from '../../../src/agent/password-files.ts';
 import {
@@ -13,6 +14,7 @@ import {
 } from '../../../src/agent/saved-view.ts';
 import type { Sourced } from '../../../src/model/documents.ts';
 import { ANYCAST_LABEL } from '../../../src/model/names.ts';
+import type { ManualClock } from '../../support/manual-clock.ts';
 import {
   address,
   advertisement,
@@ -93,6 +95,20 @@ const FULL: SavedView = {
     readyBoot: 'b',
   },
   clusterMarks: ['ca:00'],
+  lost: [
+    {
+      name: 'tor',
+      router: {
+        key: 'k',
+        connection: 'c',
+        address: '192.0.2.1:179',
+        asn: 64_500,
+        localAsn: 64_512,
+      },
+      sinceMs: 1_998_000,
+      seconds: 90,
+    },
+  ],
   claimDrains: [['198.51.100.8', 'x']],
 };
 
@@ -109,6 +125,11 @@ function goBy(saved: SavedView): number {
     cluster: { nodeName: NODE, bootId: 'b', ignoresExcludeLabel: false },
   });
   knowledge.restore(AT);
+  const clock = { now: () => AT.nowMs, wallTimeMs: () => AT.wallMs } as ManualClock;
+  const timers = { start: () => undefined };
+  const agent = { decided: { plans: [] }, sessions: [] };
+  const kept = new KeptRoutes({ clock, timers, agent, saved: saved.lost ?? [] }, () => undefined);
+  expect(kept.leftMs).to.be.within(0, 65_538_000);
   const next = desired(knowledge.view(AT.nowMs));
   const again = knowledge.toSave(AT.wallMs);
   if (again === undefined) throw new Error('nothing to save');
