@@ -7,7 +7,7 @@
 export interface EventText {
   /** uid of the object, or what stands for it */
   readonly object: string;
-  /** of the object; absent: it belongs to the cluster */
+  /** of the object, or of whom it is for; absent: it belongs to the cluster */
   readonly namespace?: string;
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;

@@ -5,6 +5,7 @@
 
 import type { Clock } from 'bgp-ts';
 import type { Log } from '../log/log.ts';
+import type { IpClaim } from '../model/ip-claim.ts';
 import { API_VERSION } from '../model/names.ts';
 import { optional } from '../model/optional.ts';
 import type { Service } from '../model/service.ts';
@@ -24,6 +25,8 @@ export interface ObjectRef {
 
 export interface RecordedEvent {
   readonly object: ObjectRef;
+  /** the namespace in whose share of events it counts; absent: the object's */
+  readonly budgetOf?: string;
   readonly type: 'Normal' | 'Warning';
   /** one word in CamelCase, for machines */
   readonly reason: string;
@@ -65,7 +68,7 @@ const MOST_PAUSES = 20;
 const MAX_SERIES = 5000;
 
 interface Waiting {
-  /** its namespace, and a number */
+  /** the namespace in whose turn it is written, and a number */
   readonly key: string;
   readonly event: RecordedEvent;
   readonly text: EventText;
@@ -97,7 +100,8 @@ export class EventRecorder implements EventSink {
     if (this.#isStopped) return;
     const { clock, onDropped } = this.#options;
     const message = event.message.slice(0, MAX_MESSAGE);
-    const { uid, namespace } = event.object;
+    const { uid } = event.object;
+    const namespace = event.budgetOf ?? event.object.namespace;
     const { type, reason } = event;
     const text = { object: uid, ...optional('namespace', namespace), type, reason, message };
     const verdict = this.#budget.ask(text, clock.now());
@@ -238,6 +242,18 @@ export function serviceRef({
   uid,
 }: Pick<Service, 'namespace' | 'name' | 'uid'>): ObjectRef {
   return { apiVersion: 'v1', kind: 'Service', namespace, name, uid };
+}
+
+/**
+ * A claim belongs to the cluster, and what happens to it is the doing of whom it is for: it counts in the share of the namespace of its first Service, or the
+ * claims of one tenant would keep every other event from being told.
+ */
+export function aboutClaim(
+  meta: Pick<DocumentMeta, 'name' | 'uid'>,
+  claim: Pick<IpClaim, 'services'> | undefined,
+): Pick<RecordedEvent, 'object' | 'budgetOf'> {
+  const object = documentRef('IPClaim', meta);
+  return { object, ...optional('budgetOf', claim?.services[0]?.namespace) };
 }
 
 export function documentRef(

@@ -27,7 +27,7 @@ import { NO_RECORD } from '../sources/kube/written-fields.ts';
 import { type CachedDocument, cachedDocument, knownOf } from './cached-document.ts';
 import type { ControllerCaches } from './caches.ts';
 import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
-import { documentRef, type EventSink } from './events.ts';
+import { aboutClaim, type EventSink } from './events.ts';
 import { GiveWay, writesPerSecond } from './give-way.ts';
 import { LastPools } from './last-pools.ts';
 import type { LivenessView } from './liveness-watch.ts';
@@ -327,7 +327,7 @@ export class PlacementLoop {
     const due = this.#dueStatus(key);
     if (due === undefined) return DONE;
     const { api, counters = NO_COUNTERS } = this.#options;
-    const { verdict, status, meta } = due;
+    const { verdict, status, meta, claim } = due;
     const { uid, resourceVersion } = meta;
     const body = { metadata: { uid, resourceVersion }, status };
     try {
@@ -339,8 +339,8 @@ export class PlacementLoop {
     if (verdict.phase === 'Refused') {
       const { reason, message } = verdict;
       counters.refused(reason);
-      const object = documentRef('IPClaim', meta);
-      this.#options.events.record({ object, type: 'Warning', reason, message });
+      const about = aboutClaim(meta, claim);
+      this.#options.events.record({ ...about, type: 'Warning', reason, message });
     }
     return DONE;
   }
@@ -352,7 +352,7 @@ export class PlacementLoop {
     if (document === undefined || verdict === undefined || isLeftAlone(document)) return undefined;
     const { meta } = document;
     const status = claimStatus(meta, verdict, this.#options.clock.wallTimeMs());
-    return status && { verdict, status, meta };
+    return status && { verdict, status, meta, claim: knownOf(document) };
   }
 }
 

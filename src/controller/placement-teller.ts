@@ -4,7 +4,7 @@ import { formatAddress } from 'bgp-ts';
 import type { Log } from '../log/log.ts';
 import type { Standing } from '../scheduler/eligible.ts';
 import { type ControllerCounters, NO_COUNTERS } from './counters.ts';
-import { documentRef, type EventSink } from './events.ts';
+import { aboutClaim, type EventSink, type RecordedEvent } from './events.ts';
 import type { PlacementSubject } from './placement-subject.ts';
 
 export interface PlacementTellerOptions {
@@ -28,23 +28,19 @@ export class PlacementTeller {
 
   /** `refusal`: what its holder, which could have it, says against it */
   moved(
-    { name, claim, meta }: PlacementSubject,
+    subject: PlacementSubject,
     way: { readonly from: string; readonly to: string },
     standing: Standing,
     refusal: string | undefined,
   ): void {
-    const { log, events, counters = NO_COUNTERS } = this.#options;
+    const { log, counters = NO_COUNTERS } = this.#options;
+    const { name, claim } = subject;
     const { from, to } = way;
     counters.moved(standing.kind === 'gone' ? 'dead' : 'planned');
     const why = standing.kind === 'eligible' ? (refusal ?? 'by intent') : standing.sentence;
     const message = `${formatAddress(claim.address)} moved from ${from} to ${to}: ${why}`;
     log.info('controller.move', { claim: name, from, to, reason: why }, 'moved');
-    events.record({
-      object: documentRef('IPClaim', meta),
-      type: 'Normal',
-      reason: 'Moved',
-      message,
-    });
+    this.#tell(subject, { type: 'Normal', reason: 'Moved', message });
   }
 
   /** a node that may still be heard has not answered for too long */
@@ -60,8 +56,11 @@ export class PlacementTeller {
     this.warn(subject, 'WaitsInLine', message);
   }
 
-  warn({ meta }: PlacementSubject, reason: string, message: string): void {
-    const object = documentRef('IPClaim', meta);
-    this.#options.events.record({ object, type: 'Warning', reason, message });
+  warn(subject: PlacementSubject, reason: string, message: string): void {
+    this.#tell(subject, { type: 'Warning', reason, message });
+  }
+
+  #tell({ meta, claim }: PlacementSubject, event: Omit<RecordedEvent, 'object'>): void {
+    this.#options.events.record({ ...aboutClaim(meta, claim), ...event });
   }
 }

@@ -130,6 +130,42 @@ describe('the event recorder', () => {
     recorder.stop();
   });
 
+  it('tells of others while claims of one namespace go to and fro without a pause', async () => {
+    const { api, clock, recorder, settle } = underTest();
+    const pass = async (seconds: number) => {
+      for (let step = 0; step < seconds * 10; step += 1) {
+        await settle();
+        clock.advance(100);
+      }
+    };
+    const ofClaim = (budgetOf: string, name: string, message: string) => {
+      const object = documentRef('IPClaim', { name, uid: name });
+      recorder.record({ object, budgetOf, type: 'Warning', reason: 'NodeRefuses', message });
+    };
+    const written = (start: string) =>
+      api.all(EVENTS).filter(({ metadata }) => metadata.name.startsWith(start)).length;
+    // 300 claims, each refused and moved every 20 seconds
+    for (let second = 0; second < 120; second += 1) {
+      for (let each = 0; each < 30; each += 1) {
+        const claim = (second * 15 + each) % 300;
+        ofClaim('mallory', `mallory-${claim}`, `${second}: refused or moved`);
+      }
+      if (second % 10 === 9) {
+        ofClaim('victim', `victim-${second}`, 'refused');
+        const object = documentRef('IPNode', { name: `node-${second}`, uid: `node-${second}` });
+        recorder.record({ object, type: 'Warning', reason: 'SessionDown', message: 'it is down' });
+      }
+      await pass(1);
+    }
+    await pass(20);
+    expect([written('victim'), written('node')]).to.deep.equal([12, 12]);
+    expect(written('mallory'), 'and of those').to.be.within(100, 500);
+    const [event] = api.all(EVENTS);
+    expect(event?.metadata.namespace, 'where events of claims are').to.equal('default');
+    expect(event?.['regarding']).to.not.have.property('namespace');
+    recorder.stop();
+  });
+
   it('writes an Event that the API server takes, beside the object that it is about', async () => {
     const { api, recorder, record, settle } = underTest();
     record('pool a is full');

@@ -169,6 +169,29 @@ describe('a holder that refuses its claim', () => {
     expect(world.moves, 'and it stays there').to.have.length(2);
   });
 
+  it('is told in the name of the namespace that the claim is for, which has its share of events', async () => {
+    const services = [
+      { namespace: 'shop', name: 'web' },
+      { namespace: 'other', name: 'api' },
+    ];
+    world.hold(1, 'a', { services });
+    world.agent('a').refusing.add(X).add(claimName(1));
+    await world.run(15);
+    const shares = (reason: string) =>
+      world.events
+        .filter((event) => event.reason === reason)
+        .map(({ object, budgetOf }) => [object.name, budgetOf]);
+    const both = [
+      [X, undefined],
+      [claimName(1), 'shop'],
+    ];
+    expect(shares('NodeRefuses')).to.deep.equal(both);
+    expect(shares('Moved')).to.deep.equal(both);
+    world.api.put(IP_CLAIMS, claimBody(claimName(2), { services, pool: 'nowhere' }));
+    await world.run(5);
+    expect(shares('NoPool')).to.deep.equal([[claimName(2), 'shop']]);
+  });
+
   it('keeps it where it takes it up again in time, however often', async () => {
     for (const seconds of [8, 8, 8, 4, 4, 4, 4, 4, 4]) {
       world.agent('a').refusing.add(X);
