@@ -119,11 +119,13 @@ function named({ request, world }: Case, misfits: Misfit[]): readonly IpPool[] {
   const pools: IpPool[] = [];
   for (const name of request.pools) {
     const pool = byName.get(name);
-    const sentence = refused.get(name);
     if (pool !== undefined) pools.push(pool);
-    else if (sentence === undefined)
+    else if (!refused.has(name)) {
       misfits.push({ kind: 'missing', why: `there is no pool ${name}` });
-    else misfits.push({ kind: 'refused', why: `pool ${name} cannot be used: ${sentence}` });
+    } else {
+      // the sentence itself may name another pool and its ranges, and that one need not be for this namespace
+      misfits.push({ kind: 'refused', why: `pool ${name} cannot be used; its status says why` });
+    }
   }
   return pools;
 }
