@@ -1,23 +1,39 @@
 /**
  * Which nodes can serve the exclusive claim of a Service with externalTrafficPolicy Local: those that have an endpoint of it. It only says
- * where to ask first: whether a node announces the claim is that node's own word (placement-refusals.ts). No I/O.
+ * where to ask first: whether a node announces the claim is that node's own word (placement-refusals.ts). A slice may name whatever nodes it likes: only those that
+ * are there count, and its names are read once, not at each look at a claim. No I/O.
  */
 
 import type { EndpointSlice } from '../model/endpoint-slice.ts';
 import { type IpClaim, localServices } from '../model/ip-claim.ts';
+import { nodeKey } from '../model/node-key.ts';
 import { serviceKey } from '../model/service.ts';
 
 const NOBODY: ReadonlySet<string> = new Set();
 
 export class PlacementEndpoints {
   /** by Service, then by slice */
-  readonly #nodes = new Map<string, Map<string, readonly string[]>>();
+  readonly #slices = new Map<string, Map<string, ArrayLike<number>>>();
+  /** nodes that are there, by their keys */
+  readonly #names = new Map<number, string>();
+  /** of each Service that somebody has asked for: nodes that are there and that its slices name, until one of both changes */
+  readonly #serving = new Map<string, ReadonlySet<string>>();
   /** claims by the Services behind them, those that are Local */
   readonly #claims = new Map<string, Set<string>>();
   readonly #services = new Map<string, readonly string[]>();
 
   clear(): void {
-    this.#nodes.clear();
+    this.#slices.clear();
+    this.#names.clear();
+    this.#serving.clear();
+  }
+
+  setNode(name: string, isThere: boolean): void {
+    const key = nodeKey(name);
+    if (this.#names.has(key) === isThere) return;
+    if (isThere) this.#names.set(key, name);
+    else this.#names.delete(key);
+    this.#serving.clear();
   }
 
   /** A claim as it is; undefined: it is gone. */
@@ -39,14 +55,14 @@ export class PlacementEndpoints {
   change(now: EndpointSlice | undefined, before: EndpointSlice | undefined): readonly string[] {
     const was = before === undefined ? [] : this.#take(before, undefined);
     const is = now === undefined ? [] : this.#take(now, now.nodes ?? []);
-    const isSame = now?.service === before?.service && String(now?.nodes) === String(before?.nodes);
+    const isSame = now?.service === before?.service && isSameList(now?.nodes, before?.nodes);
     return isSame ? [] : [...new Set([...was, ...is])];
   }
 
   /** nodes that have an endpoint of each Local Service behind it; undefined: none of them is Local */
   nodesFor(claim: Pick<IpClaim, 'services'>): ReadonlySet<string> | undefined {
     const [first, ...rest] = localServices(claim).map((service) => this.#of(serviceKey(service)));
-    if (first === undefined) return undefined;
+    if (first === undefined || rest.length === 0) return first;
     return new Set([...first].filter((node) => rest.every((nodes) => nodes.has(node))));
   }
 
@@ -68,22 +84,43 @@ export class PlacementEndpoints {
   }
 
   #of(service: string): ReadonlySet<string> {
-    const slices = this.#nodes.get(service);
-    return slices === undefined ? NOBODY : new Set([...slices.values()].flat());
+    const known = this.#serving.get(service);
+    if (known !== undefined) return known;
+    const slices = this.#slices.get(service);
+    if (slices === undefined) return NOBODY;
+    const serving = new Set([...slices.values()].flatMap((keys) => this.#namesOf(keys)));
+    this.#serving.set(service, serving);
+    return serving;
+  }
+
+  #namesOf(keys: ArrayLike<number>): readonly string[] {
+    const names: string[] = [];
+    for (let at = 0; at < keys.length; at += 1) {
+      const name = this.#names.get(keys[at] ?? 0);
+      if (name !== undefined) names.push(name);
+    }
+    return names;
   }
 
   /** the claims of the Service whose slice it is */
   #take(
     { namespace, name, service }: EndpointSlice,
-    nodes: readonly string[] | undefined,
+    nodes: ArrayLike<number> | undefined,
   ): Iterable<string> {
     if (service === undefined) return [];
     const key = `${namespace}/${service}`;
-    const slices = this.#nodes.get(key) ?? new Map<string, readonly string[]>();
+    const slices = this.#slices.get(key) ?? new Map<string, ArrayLike<number>>();
     if (nodes === undefined) slices.delete(name);
     else slices.set(name, nodes);
-    if (slices.size === 0) this.#nodes.delete(key);
-    else this.#nodes.set(key, slices);
+    if (slices.size === 0) this.#slices.delete(key);
+    else this.#slices.set(key, slices);
+    this.#serving.delete(key);
     return this.#claims.get(key) ?? [];
   }
+}
+
+function isSameList(one: ArrayLike<number> = [], other: ArrayLike<number> = []): boolean {
+  if (one.length !== other.length) return false;
+  for (let at = 0; at < one.length; at += 1) if (one[at] !== other[at]) return false;
+  return true;
 }

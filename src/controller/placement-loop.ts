@@ -121,6 +121,7 @@ export class PlacementLoop {
     this.#statusQueue = statusQueue;
     this.#rebalancedMs = clock.now();
     this.#endpoints.clear();
+    for (const name of this.#nodes.known()) this.#endpoints.setNode(name, true);
     for (const slice of caches.endpointSlices.items.values()) {
       this.#endpoints.change(slice, undefined);
     }
@@ -182,6 +183,7 @@ export class PlacementLoop {
   }
 
   #noteNode(name: string): void {
+    this.#endpoints.setNode(name, this.#nodes.isThere(name));
     if (this.#nodes.look(name)) this.#nodesChanged([name]);
     else for (const key of this.#mover.waitingFor(name)) this.#queue?.add(key);
   }

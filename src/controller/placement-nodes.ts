@@ -63,7 +63,7 @@ export class PlacementNodes {
   /** Everybody's standing anew; the names of those for whom it has changed, and of those that count as steady from now on. */
   lookAtAll(): readonly string[] {
     const steady = this.#grownSteady();
-    const names = new Set([...this.#known(), ...this.#signatures.keys()]);
+    const names = new Set([...this.known(), ...this.#signatures.keys()]);
     return [...names].filter((name) => this.look(name) || steady.has(name));
   }
 
@@ -79,7 +79,7 @@ export class PlacementNodes {
   /** True when its standing with any group has changed. */
   look(name: string): boolean {
     const ipNode = this.#caches.ipNodes.get(name);
-    const isGone = ipNode === undefined && this.#caches.nodes.get(name) === undefined;
+    const isGone = !this.isThere(name);
     if (isGone) this.#forget(name);
     else this.#names.set(nodeLabel(name), name);
     this.#noteSessions(name, ipNode);
@@ -116,7 +116,7 @@ export class PlacementNodes {
 
   /** It has said that it knows the claims as of this version, or it is gone. ANY_NODE: all have. */
   hasLetGo(former: string, version: bigint): boolean {
-    if (former === ANY_NODE) return [...this.#known()].every((name) => this.#knows(name, version));
+    if (former === ANY_NODE) return [...this.known()].every((name) => this.#knows(name, version));
     return this.#knows(this.#names.get(nodeLabel(former)) ?? former, version);
   }
 
@@ -127,7 +127,7 @@ export class PlacementNodes {
    * gone or out of service. Not one that renews and gets no news of its claims (0037).
    */
   unaware({ placement }: ClaimDemand, version: bigint, sinceMs: number): readonly string[] {
-    const names = [...this.#known()].filter((name) => {
+    const names = [...this.known()].filter((name) => {
       const { node, ipNode, life } = this.factsOf(name);
       if (ipNode?.status.joined?.open !== true) return false;
       if (life === 'alive' && this.#liveness.hasRenewedTwice(name, sinceMs)) return false;
@@ -249,13 +249,19 @@ export class PlacementNodes {
     this.#sessions.delete(name);
   }
 
-  #known(): ReadonlySet<string> {
+  isThere(name: string): boolean {
+    const { nodes, ipNodes } = this.#caches;
+    return nodes.get(name) !== undefined || ipNodes.get(name) !== undefined;
+  }
+
+  /** nodes that are there: a Node, or an agent that has been heard of */
+  known(): ReadonlySet<string> {
     const { nodes, ipNodes } = this.#caches;
     return new Set([...nodes.items.keys(), ...ipNodes.items.keys()]);
   }
 
   *#all(): Iterable<NodeFacts> {
-    for (const name of this.#known()) yield this.factsOf(name);
+    for (const name of this.known()) yield this.factsOf(name);
   }
 
   #noteSessions(name: string, ipNode: IpNode | undefined): void {

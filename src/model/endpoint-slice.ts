@@ -11,6 +11,6 @@ export interface EndpointSlice {
   readonly family?: Family;
   /** endpoints that are ready, or that still serve while they terminate */
   readonly usable: number;
-  /** where those run, each node once; absent: none of them says */
-  readonly nodes?: readonly string[];
+  /** where those run, by nodeKey, each node once and in order; absent: none of them says */
+  readonly nodes?: ArrayLike<number>;
 }

@@ -2,6 +2,7 @@
 
 import type { Family } from 'bgp-ts';
 import type { EndpointSlice } from '../../model/endpoint-slice.ts';
+import { nodeKey } from '../../model/node-key.ts';
 import { optional } from '../../model/optional.ts';
 import type { KubeObject } from './api.ts';
 import { filledText, isLoose, items, type Loose, labels, part } from './loose-fields.ts';
@@ -12,14 +13,14 @@ export function convertEndpointSlice(object: KubeObject): EndpointSlice | undefi
   const { name, namespace } = object.metadata;
   if (namespace === undefined || typeof name !== 'string') return undefined;
   const usable = items(object, 'endpoints').filter(isUsable);
-  const nodes = new Set(usable.flatMap((endpoint) => filledText(endpoint, 'nodeName') ?? []));
+  const names = new Set(usable.flatMap((endpoint) => filledText(endpoint, 'nodeName') ?? []));
   return {
     namespace,
     name,
     ...optional('service', filledText(labels(object.metadata, 'labels'), SERVICE_NAME)),
     ...optional('family', familyOf(object['addressType'])),
     usable: usable.length,
-    ...(nodes.size > 0 && { nodes: [...nodes].sort() }),
+    ...(names.size > 0 && { nodes: Float64Array.from(names, nodeKey).sort() }),
   };
 }
 

@@ -1,22 +1,29 @@
 import { expect } from 'chai';
 import { PlacementEndpoints } from '../../../src/controller/placement-endpoints.ts';
 import type { EndpointSlice } from '../../../src/model/endpoint-slice.ts';
+import { nodeKey } from '../../../src/model/node-key.ts';
 
 const slice = (service: string, name: string, nodes: readonly string[]): EndpointSlice => ({
   namespace: 'n',
   name,
   service,
   usable: nodes.length,
-  nodes,
+  nodes: Float64Array.from(nodes, nodeKey),
 });
 const local = (...names: readonly string[]) => ({
   services: names.map((name) => ({ namespace: 'n', name, healthCheckNodePort: 30_000 })),
 });
 const ALL = ['a', 'b', 'c'];
 
+function at(nodes: readonly string[]): PlacementEndpoints {
+  const endpoints = new PlacementEndpoints();
+  for (const node of nodes) endpoints.setNode(node, true);
+  return endpoints;
+}
+
 describe('endpoints of Local Services', () => {
   it('are on the nodes that all slices of all of them name', () => {
-    const endpoints = new PlacementEndpoints();
+    const endpoints = at(ALL);
     const first = slice('s', 's-1', ['a']);
     endpoints.change(first, undefined);
     endpoints.change(slice('s', 's-2', ['b']), undefined);
@@ -32,7 +39,7 @@ describe('endpoints of Local Services', () => {
   });
 
   it('say where to ask first, and nothing where nobody is left of them', () => {
-    const endpoints = new PlacementEndpoints();
+    const endpoints = at(ALL);
     endpoints.change(slice('s', 's-1', ['b']), undefined);
     const avoided = (left: readonly string[], node?: string) => [
       ...endpoints.avoided({ ...local('s'), ...(node && { node }) }, ALL, new Set(left)),
@@ -45,7 +52,7 @@ describe('endpoints of Local Services', () => {
   });
 
   it('name the claims that a change concerns, and none where the same nodes have them', () => {
-    const endpoints = new PlacementEndpoints();
+    const endpoints = at(ALL);
     endpoints.set('x', local('s'));
     endpoints.set('y', { services: [{ namespace: 'n', name: 's' }] });
     const one = slice('s', 's-1', ['a']);
@@ -55,5 +62,44 @@ describe('endpoints of Local Services', () => {
     expect(endpoints.change(slice('t', 't-1', ['b']), undefined)).to.deep.equal([]);
     endpoints.set('x', undefined);
     expect(endpoints.change(undefined, slice('s', 's-1', ['b']))).to.deep.equal([]);
+  });
+
+  it('of many slices are read once, until one of them or the Nodes change', () => {
+    const endpoints = at(ALL);
+    let reads = 0;
+    const get = (target: object, name: string | symbol): unknown => {
+      reads += 1;
+      return Reflect.get(target, name);
+    };
+    const invented = (index: number) =>
+      Array.from({ length: 1000 }, (_, each) => `${'x'.repeat(200)}-${index}-${each}`);
+    const hostile = Array.from({ length: 50 }, (_, index) => {
+      const one = slice('s', `s-${index}`, ['a', ...invented(index)]);
+      return { ...one, nodes: new Proxy(Object(one.nodes), { get }) };
+    });
+    for (const each of hostile) endpoints.change(each, undefined);
+    reads = 0;
+    const look = () => [...(endpoints.nodesFor(local('s')) ?? [])];
+    expect(look(), 'names that are no Node are nobody').to.deep.equal(['a']);
+    expect(reads).to.be.within(50_000, 150_000);
+    reads = 0;
+    for (let round = 0; round < 100; round += 1) {
+      look();
+      endpoints.avoided(local('s'), ALL, new Set());
+    }
+    endpoints.change(slice('t', 't-1', ['b']), undefined);
+    expect(look()).to.deep.equal(['a']);
+    expect(reads).to.equal(0);
+    endpoints.change(slice('s', 's-50', ['b']), undefined);
+    expect(look()).to.deep.equal(['a', 'b']);
+    reads = 0;
+    endpoints.setNode('a', true);
+    look();
+    expect(reads, 'it was there').to.equal(0);
+    endpoints.setNode('a', false);
+    expect(look()).to.deep.equal(['b']);
+    const [first = ''] = invented(7);
+    endpoints.setNode(first, true);
+    expect(look(), 'a Node that comes after its endpoints').to.deep.equal([first, 'b']);
   });
 });

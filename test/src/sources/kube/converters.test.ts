@@ -2,6 +2,7 @@ import { formatAddress } from 'bgp-ts';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { RESTARTING_ANNOTATION } from '../../../../src/model/names.ts';
+import { nodeKey } from '../../../../src/model/node-key.ts';
 import type { KubeObject } from '../../../../src/sources/kube/api.ts';
 import {
   convertClaimObject,
@@ -237,7 +238,10 @@ describe('an EndpointSlice of the API', () => {
       { nodeName: 'c', conditions: { ready: false } },
       { nodeName: 7 },
     ];
-    expect(convertEndpointSlice(object({ endpoints }))?.nodes).to.deep.equal(['a', 'b']);
+    const keys = ['a', 'b'].map(nodeKey).toSorted((one, other) => one - other);
+    expect(convertEndpointSlice(object({ endpoints }))?.nodes).to.deep.equal(
+      Float64Array.from(keys),
+    );
     expect(convertEndpointSlice(object({ endpoints: [{}] }))).not.to.have.property('nodes');
   });
 
