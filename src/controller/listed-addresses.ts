@@ -26,6 +26,8 @@ export interface ListedOptions {
   readonly touched: (address: Address, isListed: boolean) => void;
   /** its list has become too much for its namespace, or is so no more */
   readonly due: (key: string) => void;
+  /** a job for Slices: what became free may go to thousands of Services, one at a step */
+  readonly later: (job: Generator<number, void>) => void;
 }
 
 /** one for all that list it: thousands may */
@@ -49,6 +51,8 @@ interface Share {
   readonly keys: Set<string>;
   /** Services whose lists are too much, in the order in which they came */
   readonly beyond: Set<string>;
+  /** those that are beyond are being admitted, or soon will be */
+  isAdmitting: boolean;
 }
 
 export class ListedAddresses {
@@ -79,8 +83,10 @@ export class ListedAddresses {
     if (!lists && !share.keys.has(key)) return;
     this.#shares.set(namespace, share);
     this.#put(key, lists ? service : undefined, share);
-    this.#admit(share);
     if (share.keys.size === 0) this.#shares.delete(namespace);
+    if (share.isAdmitting || !this.#hasRoom(share)) return;
+    share.isAdmitting = true;
+    this.#options.later(this.#admit(share));
   }
 
   /** It has a claim less, or one more. */
@@ -109,9 +115,11 @@ export class ListedAddresses {
     for (const key of [...(keys?.keys() ?? [])]) {
       // it may have changed since, or have gone
       const lister = this.#listers.get(key);
-      if (lister === undefined) continue;
-      this.change(key, lister.service);
-      yield 1 + lister.listed.length;
+      const share = lister && this.#shares.get(lister.service.namespace);
+      if (lister === undefined || share === undefined) continue;
+      this.#put(key, lister.service, share);
+      yield costOf(lister);
+      yield* this.#admit(share);
     }
   }
 
@@ -127,7 +135,8 @@ export class ListedAddresses {
     this.#replace(key, before, now);
   }
 
-  #lister(key: string, service: Service, { counted, beyond }: Share): Lister {
+  #lister(key: string, service: Service, share: Share): Lister {
+    const { counted, beyond } = share;
     const { isInPool, reservedFor, claimedBy, due } = this.#options;
     const addresses = externalAddresses(service);
     const listed = addresses.map((address) => this.#entry(address));
@@ -136,7 +145,9 @@ export class ListedAddresses {
     const some = addresses.filter(
       (address) => isInPool(address) || claimed.has(addressKey(address)),
     );
-    const isMore = this.#isBeginning || counted + some.length > MOST_LISTED;
+    // who comes while others are being admitted stands behind these
+    const isClosed = this.#isBeginning || (share.isAdmitting && !this.#listers.has(key));
+    const isMore = isClosed || counted + some.length > MOST_LISTED;
     const isBeyond = some.length > kept.length && isMore;
     if (isBeyond !== beyond.has(key) && !this.#isBeginning) due(key);
     if (isBeyond) beyond.add(key);
@@ -145,15 +156,27 @@ export class ListedAddresses {
     return { service, listed, reserved, counted: (isBeyond ? kept : some).length };
   }
 
-  /** There may be room now: the first ones, as far as it goes. */
-  #admit(share: Share): void {
-    if (this.#isBeginning) return;
+  #hasRoom({ beyond, counted }: Share): boolean {
+    return !this.#isBeginning && beyond.size > 0 && counted < MOST_LISTED;
+  }
+
+  /**
+   * There may be room now: the first ones, as far as it goes. One at a step: where their pool has gone none of them takes a place any
+   * more, and all leave the line.
+   */
+  *#admit(share: Share): Generator<number, void> {
+    share.isAdmitting = true;
     for (const key of share.beyond) {
       const lister = this.#listers.get(key);
-      if (lister === undefined || share.counted >= MOST_LISTED) return;
+      if (lister === undefined || !this.#hasRoom(share)) break;
       this.#put(key, lister.service, share);
-      if (share.beyond.has(key)) return;
+      const isFull = share.beyond.has(key);
+      // what becomes free from here on is for another job
+      if (isFull) share.isAdmitting = false;
+      yield costOf(lister);
+      if (isFull) return;
     }
+    share.isAdmitting = false;
   }
 
   #replace(key: string, before: Lister | undefined, now: Lister | undefined): void {
@@ -192,5 +215,9 @@ export class ListedAddresses {
 }
 
 function newShare(): Share {
-  return { counted: 0, keys: new Set(), beyond: new Set() };
+  return { counted: 0, keys: new Set(), beyond: new Set(), isAdmitting: false };
+}
+
+function costOf({ listed }: Lister): number {
+  return 1 + listed.length;
 }

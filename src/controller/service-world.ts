@@ -81,6 +81,7 @@ export class ServiceWorld {
       take: (address, by) => this.book.take(address, { kind: 'external-ip', by }),
       release: (address, by) => this.#release(address, { kind: 'external-ip', by }),
       due: (key) => this.#listener.due(key),
+      later: (job) => this.#slices.add(job),
       touched: (address, isListed) => {
         for (const entry of this.claims.at(address)?.services ?? []) {
           this.#listener.due(serviceKey(entry), isListed ? 0 : UNLISTED_MS);
@@ -331,11 +332,8 @@ export class ServiceWorld {
     now: CachedDocument<IpClaim> | undefined,
     before: CachedDocument<IpClaim> | undefined,
   ): void {
-    if (now !== undefined) {
-      this.#putClaim(now);
-      return;
-    }
-    const record = before && claimRecord(before);
+    if (now !== undefined) this.#putClaim(now);
+    const record = now === undefined && before ? claimRecord(before) : undefined;
     if (record !== undefined) this.learnedGone(record);
   }
 

@@ -17,11 +17,18 @@ class Counted {
   taken = 0;
   released = 0;
   touched = 0;
+  /** looks at whether an address is in a pool: a measure of the work */
+  looks = 0;
   readonly due: string[] = [];
+  /** what is left for later, as Slices have it: a step is work of a slice */
+  readonly later: Generator<number, void>[] = [];
   /** addresses of their claims, by Service */
   readonly claims = new Map<string, readonly string[]>();
   readonly listed = new ListedAddresses({
-    isInPool: (each) => this.book.poolOf(each) !== undefined,
+    isInPool: (each) => {
+      this.looks += 1;
+      return this.book.poolOf(each) !== undefined;
+    },
     reservedFor: (_, all) => all,
     claimedBy: (service) => (this.claims.get(serviceKey(service)) ?? []).map(address),
     take: (each, by) => {
@@ -36,6 +43,7 @@ class Counted {
       this.touched += 1;
     },
     due: (key) => void this.due.push(key),
+    later: (job) => void this.later.push(job),
   });
 
   constructor() {
@@ -45,6 +53,28 @@ class Counted {
   put(key: string, externalIps: readonly string[]): void {
     this.lists.set(key, externalIps);
     this.listed.change(key, plainService(key, { externalIps }));
+    this.rest();
+  }
+
+  delete(key: string): void {
+    this.listed.change(key, undefined);
+    this.rest();
+  }
+
+  /** what was left for later */
+  rest(): void {
+    for (const job of this.later.splice(0)) for (const _ of job);
+  }
+
+  /** the most looks of one step of this job */
+  dearestStep(job: Generator<number, void>): number {
+    let dearest = 0;
+    for (let isOver = false; !isOver; ) {
+      this.looks = 0;
+      isOver = job.next().done === true;
+      dearest = Math.max(dearest, this.looks);
+    }
+    return dearest;
   }
 
   /** the steps of all of it, each with its cost */
@@ -113,19 +143,17 @@ describe('external IPs that thousands of Services list', () => {
     const world = new Counted();
     for (let index = 0; index < 70; index += 1) world.put(`mallory/s${index}`, SAME);
     world.due.length = 0;
-    world.listed.change('mallory/s3', undefined);
+    world.delete('mallory/s3');
     expect(world.due).to.deep.equal(['mallory/s64']);
     expect(world.isBeyond('s64')).to.equal(false);
     world.put('mallory/s4', []);
     expect(world.due).to.deep.equal(['mallory/s64', 'mallory/s65']);
-    world.listed.change('mallory/s69', undefined);
+    world.delete('mallory/s69');
     expect(world.isBeyond('s69')).to.equal(false);
     world.book.setPools([pool('other', ['198.51.100.0/24'])]);
     world.again();
     expect(world.isBeyond('s68')).to.equal(false);
-    for (let index = 0; index < 70; index += 1) {
-      world.listed.change(`mallory/s${index}`, undefined);
-    }
+    for (let index = 0; index < 70; index += 1) world.delete(`mallory/s${index}`);
     expect(world.holders(first)).to.equal(0);
     expect([...world.listed.listersOf(first)]).to.deep.equal([]);
   });
@@ -156,6 +184,7 @@ describe('external IPs that thousands of Services list', () => {
     expect(world.isBeyond('next')).to.equal(true);
     world.claims.delete('mallory/s0');
     world.listed.claimsChanged('mallory/s0');
+    world.rest();
     expect(world.isBeyond('next')).to.equal(false);
     expect(world.isBeyond('s0')).to.equal(true);
   });
@@ -196,5 +225,63 @@ describe('external IPs that thousands of Services list', () => {
     expect(world.again('nobody')).to.have.length(0);
     expect(looks).to.equal(0);
     expect(world.again('mallory')).to.have.length(50);
+  });
+
+  it('that are beyond when their pool goes are looked at one Service at a step, also for an event that comes first', () => {
+    const world = new Counted();
+    for (let index = 0; index < 1000; index += 1) world.put(`mallory/s${index}`, SAME);
+    world.book.setPools([pool('other', ['198.51.100.0/24'])]);
+    expect(world.dearestStep(world.listed.again()), 'looks in a step').to.be.at.most(64);
+    expect(world.isBeyond('s999')).to.equal(false);
+    world.book.setPools([pool('lab', ['192.0.2.0/24'])]);
+    world.again();
+    expect(world.isBeyond('s64')).to.equal(true);
+    world.book.setPools([pool('other', ['198.51.100.0/24'])]);
+    world.looks = 0;
+    world.listed.change('mallory/s0', plainService('mallory/s0', { externalIps: SAME }));
+    world.listed.change('mallory/s1', plainService('mallory/s1', { externalIps: SAME }));
+    expect(world.looks, 'looks in the turns of two events').to.be.at.most(2 * 64);
+    expect(world.later, 'jobs for one namespace').to.have.length(1);
+    for (const job of world.later) expect(world.dearestStep(job)).to.be.at.most(64);
+    expect(world.isBeyond('s999')).to.equal(false);
+  });
+
+  it('are admitted one Service at a step when a term starts, in every namespace', () => {
+    const world = new Counted();
+    world.listed.begin();
+    for (let index = 0; index < 64; index += 1) {
+      for (const name of ['t0', 't1', 't2']) world.put(`${name}/s${index}`, SAME);
+    }
+    expect(world.taken).to.equal(0);
+    expect(world.dearestStep(world.listed.admit()), 'looks in a step').to.be.at.most(64);
+    expect(world.holders(first)).to.equal(3 * 64);
+  });
+
+  it('of a Service that comes while others are being admitted stand behind these', () => {
+    const world = new Counted();
+    for (let index = 0; index < 66; index += 1) world.put(`mallory/s${index}`, SAME);
+    world.listed.change('mallory/s0', undefined);
+    world.listed.change('mallory/new', plainService('mallory/new', { externalIps: SAME }));
+    world.rest();
+    expect(world.isBeyond('s64')).to.equal(false);
+    expect(world.isBeyond('new')).to.equal(true);
+    // … and have their place where there is room for both
+    world.listed.change('mallory/s1', undefined);
+    world.listed.change('mallory/s2', undefined);
+    world.rest();
+    expect(world.isBeyond('s65')).to.equal(false);
+    expect(world.isBeyond('new')).to.equal(false);
+  });
+
+  it('are admitted, too, when room comes while the one that did not fit is looked at', () => {
+    const world = new Counted();
+    for (let index = 0; index < 65; index += 1) world.put(`mallory/s${index}`, SAME);
+    const shorter = plainService('mallory/s0', { externalIps: SAME.slice(1) });
+    world.listed.change('mallory/s0', shorter);
+    world.later[0]?.next();
+    expect(world.isBeyond('s64')).to.equal(true);
+    world.listed.change('mallory/s0', undefined);
+    world.rest();
+    expect(world.isBeyond('s64')).to.equal(false);
   });
 });
