@@ -1,4 +1,8 @@
-/** When the View goes to disk: soon after a change, and seldom enough that a burst of changes is not one of writing. */
+/**
+ * When the View goes to disk: soon after a change, and seldom enough that a burst of changes is not one of writing. While the disk takes its time
+ * nothing more is made for it, but for a person and at a stop: one that hangs for days would otherwise have a View, and a promise that never
+ * settles, for each change.
+ */
 
 import type { Clock } from 'bgp-ts';
 import type { ViewStore } from './agent-options.ts';
@@ -24,6 +28,10 @@ export class ViewSaver {
   readonly #options: ViewSaverOptions;
   #afterMs = SAVE_AFTER_MS;
   #isOver = false;
+  /** how many have been given to the disk that it has not answered */
+  #underWay = 0;
+  /** there is something newer than what it was given */
+  #isDue = false;
   /** what was given to the disk last */
   #last: SavedView | undefined;
   /** true: what was given to the disk last is there */
@@ -35,7 +43,7 @@ export class ViewSaver {
 
   soon(): void {
     if (this.#isOver) return;
-    this.#options.timers.startOnce('save', this.#afterMs, () => this.#save());
+    this.#options.timers.startOnce('save', this.#afterMs, () => this.#saveInTurn());
   }
 
   /** At once, for a person who is told whether it is kept. False: it is not, or the disk is too slow to be waited for. */
@@ -48,7 +56,7 @@ export class ViewSaver {
   /** How old a saved View is counts from when its source could be read last, not from when it changed last. */
   again(everyMs: number): void {
     this.#options.timers.every('save-again', Math.min(everyMs, AGAIN_MS), () => {
-      if (!this.#isOver) this.#save();
+      if (!this.#isOver) this.#saveInTurn();
     });
   }
 
@@ -81,12 +89,18 @@ export class ViewSaver {
     });
   }
 
+  #saveInTurn(): void {
+    if (this.#underWay > 0) this.#isDue = true;
+    else this.#save();
+  }
+
   /** false: there is nothing to save yet */
   #save(): boolean {
     const { clock, view } = this.#options;
     const startMs = clock.now();
     const saved = view(clock.wallTimeMs());
     if (saved === undefined) return false;
+    this.#isDue = false;
     this.#last = saved;
     this.#keep(saved, startMs);
     return true;
@@ -96,10 +110,13 @@ export class ViewSaver {
     const { clock, store } = this.#options;
     const saving = store.save(saved);
     if (saving === undefined) return;
+    this.#underWay += 1;
     // ten thousand claims take their time
     this.#saving = saving.then((isKept) => {
       const wishMs = (clock.now() - startMs) / SAVE_SHARE;
       this.#afterMs = Math.min(Math.max(SAVE_AFTER_MS, wishMs), SAVE_AFTER_AT_MOST_MS);
+      this.#underWay -= 1;
+      if (this.#underWay === 0 && this.#isDue) this.soon();
       return isKept;
     });
   }

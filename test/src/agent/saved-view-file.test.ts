@@ -101,4 +101,44 @@ describe('the saved View on disk', () => {
     saves[0]?.(true);
     expect(await second).to.equal(true);
   });
+
+  it('is made and given to a disk that hangs once, however many changes come, and the newest follows when it goes on', async () => {
+    const clock = new ManualClock();
+    const saves: ((isKept: boolean) => void)[] = [];
+    let views = 0;
+    const saver = new ViewSaver({
+      clock,
+      timers: new NamedTimers(clock),
+      store: { load: () => undefined, save: () => new Promise((resolve) => saves.push(resolve)) },
+      view: () => {
+        views += 1;
+        return viewOf(views);
+      },
+    });
+    saver.again(60_000);
+    for (let change = 0; change < 1000; change += 1) {
+      saver.soon();
+      clock.advance(500);
+    }
+    expect(views, 'Views that were made').to.equal(1);
+    expect(saves, 'what waits for the disk').to.have.length(1);
+    saves[0]?.(true);
+    await new Promise(setImmediate);
+    clock.advance(10_000);
+    expect(views, 'after the disk went on').to.equal(2);
+    // a person's word, and that of a stop, are given to it all the same
+    const kept = saver.now(1000);
+    expect(views).to.equal(3);
+    clock.advance(1000);
+    expect(await kept).to.equal(false);
+    saver.soon();
+    clock.advance(10_000);
+    expect(views).to.equal(3);
+    saver.last();
+    expect(views).to.equal(4);
+    for (const each of saves) each(true);
+    await new Promise(setImmediate);
+    clock.advance(10_000);
+    expect(views, 'after the stop').to.equal(4);
+  });
 });
