@@ -107,6 +107,24 @@ describe('departures', () => {
     expect(liveDepartures(then).size).to.equal(0);
   });
 
+  it('looks a few times at each claim that is there by now, however many leave (A10)', () => {
+    const claims = Array.from({ length: 200 }, (_, n) => claim({ at: `198.51.100.${n + 1}` }));
+    const before = desired(view({ documents: documents({ claims }) }));
+    const narrowed = documents({ claims, pools: [pool({ addresses: ['203.0.113.0/24'] })] });
+    const after = desired(view({ documents: narrowed }));
+    let looks = 0;
+    const counted = after.claims.map((decision) =>
+      Object.defineProperty({ ...decision }, 'subject', {
+        get: () => {
+          looks += 1;
+          return decision.subject;
+        },
+      }),
+    );
+    expect(nextDepartures(before, { ...after, claims: counted }, 0).size).to.equal(200);
+    expect(looks).to.be.at.most(200 * 5);
+  });
+
   it('one decision for all that leave, however many, whether the documents ask for them again', () => {
     const claims = Array.from({ length: 50 }, (_, n) => claim({ at: `198.51.100.${n + 1}` }));
     const from = view({ documents: documents({ claims }) });

@@ -157,6 +157,14 @@ describe('planPeer', () => {
     expect(settingsOf(one, rack('b')).address).to.deep.equal(address('192.0.2.9'));
   });
 
+  it('asks for IPv4 routes with an IPv6 next hop where the document does, of a range too', () => {
+    expect(settingsOf(peer({ extendedNextHop: true })).extendedNextHop).to.equal(true);
+    const range = { family: 'ipv6', w0: 0x20010db8, w1: 0, w2: 0, w3: 0, length: 64 } as const;
+    const over = { target: { kind: 'range', range }, listen: true, extendedNextHop: true } as const;
+    const plan = planPeer(peer(over), view({ node: rack('a') }));
+    expect(plan?.kind === 'range' && plan.template.extendedNextHop).to.equal(true);
+  });
+
   it('turns ttlSecurity and multihop into socket rules', () => {
     expect(settingsOf(peer({ ttlSecurity: true })).ttl).to.deep.equal({ kind: 'gtsm', hops: 1 });
     expect(settingsOf(peer({ multihop: 3 })).ttl).to.deep.equal({ kind: 'hops', hops: 3 });

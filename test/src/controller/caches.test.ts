@@ -6,6 +6,7 @@ import {
   IP_NODES,
   IP_POOLS,
   inNamespace,
+  NAMESPACES,
   SERVICES,
 } from '../../../src/sources/kube/resources.ts';
 import { ClusterWorld } from './cluster-world.ts';
@@ -49,6 +50,22 @@ describe('the caches of the controller', () => {
     ]);
     const uid = world.api.object(IP_POOLS, 'bad')?.metadata.uid;
     expect(bad.meta.uid).to.equal(uid);
+  });
+
+  it('list every kind in pages of 500: a list as a whole would be in memory three times over (C16)', async () => {
+    const world = new ClusterWorld();
+    for (let index = 0; index < 1001; index += 1) {
+      world.api.put(NAMESPACES, { metadata: { name: `n${index}` } });
+    }
+    await world.sync();
+    await world.settle();
+    expect(world.caches.namespaces.items.size).to.equal(1001);
+    const lists = world.api.calls.filter(({ verb }) => verb === 'list');
+    const limits = lists.map(({ options }) => 'limit' in options && options.limit);
+    expect(new Set(limits)).to.deep.equal(new Set([500]));
+    expect(new Set(lists.map(({ resource }) => resource.plural)).size, 'kinds').to.equal(9);
+    const pages = lists.filter(({ resource }) => resource === NAMESPACES);
+    expect(pages).to.have.length(3);
   });
 
   it('tell whoever has subscribed, until it has had enough', async () => {
