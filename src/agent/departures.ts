@@ -6,25 +6,26 @@
  * A claim that is announced again, in whatever form, is no departure; and a gate that closes by fact withdraws a departure
  * as it does everything else.
  *
- * An exclusive claim of the API whose pool advertises on other nodes alone from now on is held: nobody else announces it yet, so it
- * drains until the controller has moved it and this node's label goes (docs/decisions/0036).
+ * An exclusive claim of the API whose pool advertises on other nodes alone from now on is held (held-claims.ts).
  */
 
 import type { Documents, Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
-import { optional } from '../model/optional.ts';
+import type { Labels } from '../model/labels.ts';
 import { type ClaimDecision, type DesiredState, desired } from './desired.ts';
 import { drainWaitMs } from './drain-gate.ts';
-import type { Departure, HeldForm, View } from './view.ts';
+import { heldDeparture, heldForm, isToBeMoved } from './held-claims.ts';
+import type { Departure, View } from './view.ts';
 
 /**
- * `before` is what ran under the old documents, `after` what the new ones ask for under the same facts and with the old
- * departures; the answer replaces the departures of the View.
+ * `before` is what ran under the old documents and `formerLabels` of this node, `after` what the new ones ask for under the facts of `view` and
+ * without departures; the answer is beside those that the View has.
  */
 export function nextDepartures(
   before: Pick<DesiredState, 'claims'>,
   after: DesiredState,
-  nowMs: number,
+  formerLabels: Labels,
+  view: View,
 ): ReadonlyMap<string, Departure> {
   const next = new Map<string, Departure>();
   const now = new Map(after.claims.map((decision) => [nameOf(decision), decision]));
@@ -32,54 +33,17 @@ export function nextDepartures(
     const name = nameOf(decision);
     const { subject } = decision;
     if (subject.departure !== undefined || subject.pool === undefined) continue;
-    if (!isAnnounced(decision)) continue;
     const successor = now.get(name);
+    const held =
+      successor && heldDeparture(successor.subject, heldForm(subject, formerLabels), view);
+    if (held !== undefined) next.set(name, held);
+    if (held !== undefined || !isAnnounced(decision)) continue;
     if (successor !== undefined && !isTakenAway(successor)) continue;
-    const held = isToBeMoved(successor) ? heldForm(decision) : undefined;
-    if (held === undefined && leavesAtOnce(subject, successor)) continue;
+    if (leavesAtOnce(subject, successor)) continue;
     const { claim, pool } = subject;
-    const reason = departureReason(successor);
-    next.set(name, { claim, pool, sinceMs: nowMs, reason, ...optional('held', held) });
+    next.set(name, { claim, pool, sinceMs: view.nowMs, reason: departureReason(successor) });
   }
   return next;
-}
-
-/**
- * This node has its label, and nothing speaks against it but that the pool advertises on other nodes alone: the controller knows that, too,
- * and moves it. What a pool says of peers it does not know, and nobody would end the wait.
- */
-function isToBeMoved(successor: ClaimDecision | undefined): boolean {
-  if (successor === undefined) return false;
-  const { subject, gates, peers } = successor;
-  if (subject.claim.source !== 'api' || subject.level === undefined) return false;
-  if (gates.assigned.state === 'closed' || gates.pooled.state === 'closed') return false;
-  return isTakenAway(successor) && peers.some(({ allowed }) => allowed.isForOthers === true);
-}
-
-function heldForm({ peers }: ClaimDecision): HeldForm {
-  return new Map(
-    peers.flatMap(({ peer, route }) =>
-      route === undefined ? [] : [[peer, route.advertisement] as const],
-    ),
-  );
-}
-
-/** Those that are held because the labels of this node have changed; `running` is what was decided last. */
-export function heldAfter(
-  running: readonly ClaimDecision[],
-  view: View,
-): ReadonlyMap<string, Departure> {
-  const placed = running.filter(
-    ({ subject: { claim, level, departure } }) =>
-      claim.source === 'api' && level !== undefined && departure === undefined,
-  );
-  if (placed.length === 0) return new Map();
-  const names = new Set(placed.map(nameOf));
-  const claims = view.documents.claims.filter(({ object }) => names.has(object.name));
-  const documents = { ...view.documents, claims };
-  const after = desired({ ...view, documents, departures: new Map() });
-  const next = nextDepartures({ claims: placed }, after, view.nowMs);
-  return new Map([...next].filter(([, { held }]) => held !== undefined));
 }
 
 /**
@@ -107,13 +71,13 @@ function isWithdrawnByApi(claim: Sourced<IpClaim> | undefined): boolean {
  */
 export function departuresAfter(
   before: Documents,
-  running: DesiredState,
+  { running, formerLabels }: { readonly running: DesiredState; readonly formerLabels: Labels },
   view: View,
 ): ReadonlyMap<string, Departure> {
   const plain = { ...view, departures: new Map<string, Departure>() };
   const { peers, pools, claims } = view.documents;
   if (!isSame(before.peers, peers) || !isSame(before.pools, pools)) {
-    return nextDepartures(running, desired(plain), view.nowMs);
+    return nextDepartures(running, desired(plain), formerLabels, view);
   }
   const touched = touchedNames(before.claims, claims);
   if (touched.size === 0) return new Map();
@@ -122,7 +86,7 @@ export function departuresAfter(
     ...view.documents,
     claims: claims.filter(({ object }) => touched.has(object.name)),
   };
-  return nextDepartures(of, desired({ ...plain, documents }), view.nowMs);
+  return nextDepartures(of, desired({ ...plain, documents }), formerLabels, view);
 }
 
 /** Names of claims that are not as they were. The lists are alike but for a few: both ends are passed over first. */
@@ -148,8 +112,8 @@ function isSame<T>(a: readonly Sourced<T>[], b: readonly Sourced<T>[]): boolean 
 }
 
 /**
- * Departures whose wait is over, whose claim is wanted here again, or was withdrawn meanwhile, are dropped; and those that are held where
- * something else speaks against them by now.
+ * Departures whose wait is over, whose claim is wanted here again, or was withdrawn meanwhile, are dropped; and those that are held
+ * where nobody is to move them any more.
  */
 export function liveDepartures(view: View): ReadonlyMap<string, Departure> {
   if (view.departures.size === 0) return view.departures;
@@ -159,7 +123,8 @@ export function liveDepartures(view: View): ReadonlyMap<string, Departure> {
   const anew = decidedAnew(view);
   const live = [...view.departures].filter(([name, { sinceMs, pool, held }]) => {
     const decision = anew.get(name);
-    if (held !== undefined) return isToBeMoved(decision);
+    if (held !== undefined)
+      return decision !== undefined && isToBeMoved(decision.subject, view.node.labels);
     const isOver = view.nowMs >= sinceMs + drainWaitMs(pool, undefined);
     return !(isOver || withdrawn.has(name) || (decision !== undefined && isAskedFor(decision)));
   });

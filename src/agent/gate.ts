@@ -29,6 +29,4 @@ export interface Gate {
   readonly isUnknown?: true;
   /** it would be open if there were room: an exception, where a peer that was not selected is none */
   readonly isLimit?: true;
-  /** the pool advertises on other nodes alone: an exclusive claim goes to one of those */
-  readonly isForOthers?: true;
 }

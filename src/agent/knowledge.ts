@@ -11,7 +11,7 @@ import { type ClusterIdentity, foreignness } from '../model/cluster-identity.ts'
 import type { ClusterNode } from '../model/cluster-node.ts';
 import { type Documents, NO_DOCUMENTS, type Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
-import { isSameLabels } from '../model/labels.ts';
+import { isSameLabels, type Labels } from '../model/labels.ts';
 import { optional } from '../model/optional.ts';
 import type { DocumentSource } from '../model/refusal.ts';
 import type { Announcer } from './announcer.ts';
@@ -24,10 +24,11 @@ import {
   NO_CLUSTER_MEMORY,
   restoreCluster,
 } from './cluster-memory.ts';
-import { departuresAfter, heldAfter, isAnnounced } from './departures.ts';
+import { departuresAfter, isAnnounced } from './departures.ts';
 import type { ClaimDecision, DesiredState } from './desired.ts';
 import { claimFinding, type JoinCheck, joinFinding } from './health.ts';
 import { type Heard, HeardDocuments } from './heard-documents.ts';
+import { heldAfter, heldAsSaved, holdsToSave, type SavedHold } from './held-claims.ts';
 import { isRoomy, type KeptPlaces, keptPlaces } from './kept-places.ts';
 import type { PasswordFiles } from './password-files.ts';
 import type { PeerPlan } from './peer-settings.ts';
@@ -76,6 +77,10 @@ export class Knowledge {
   readonly #options: KnowledgeOptions;
   readonly verdicts = new Map<string, Verdict>();
   #decided: readonly ClaimDecision[] = [];
+  /** of this node, under which that was decided */
+  #decidedLabels: Labels = {};
+  /** of the process before this one, until the API has spoken */
+  #savedHolds: readonly SavedHold[] = [];
   #plans: readonly PeerPlan[] = [];
   #places: KeptPlaces | undefined;
   #wasAnnounced: ReadonlySet<string> | undefined;
@@ -180,6 +185,8 @@ export class Knowledge {
     if (saved.cluster !== undefined) {
       this.#remember(restoreCluster(saved.cluster, cluster, at.nowMs));
     }
+    this.#savedHolds = saved.held ?? [];
+    this.#holdAsSaved(at);
     passwords.refresh(this.peers);
   }
 
@@ -190,8 +197,20 @@ export class Knowledge {
     if (source === 'api') this.foreign = undefined;
     if (documents.isUnread === true) return;
     this.#options.passwords.refresh(this.peers);
-    const gone = departuresAfter(before, running, this.view(at.nowMs));
-    if (gone.size > 0) this.departures = new Map([...this.departures, ...gone]);
+    const last = { running, formerLabels: this.#decidedLabels };
+    this.#depart(departuresAfter(before, last, this.view(at.nowMs)));
+    if (source !== 'api') return;
+    this.#holdAsSaved(at);
+    this.#savedHolds = [];
+  }
+
+  /** what was given back, too: where the label is still here, nobody else has it */
+  #holdAsSaved({ nowMs }: Heard): void {
+    if (this.#savedHolds.length > 0) this.#depart(heldAsSaved(this.#savedHolds, this.view(nowMs)));
+  }
+
+  #depart(departures: ReadonlyMap<string, Departure>): void {
+    if (departures.size > 0) this.departures = new Map([...this.departures, ...departures]);
   }
 
   /** As `learn`, of an agent that stops: an exclusive claim steps down here before another node steps up, and its controller waits for that. */
@@ -216,8 +235,7 @@ export class Knowledge {
     const { labels } = this.#node;
     this.#remember(learnNode(this.#cluster, node, this.#options.cluster, moment));
     if (isSameLabels(labels, this.#node.labels)) return;
-    const held = heldAfter(this.#decided, this.view(nowMs));
-    if (held.size > 0) this.departures = new Map([...this.departures, ...held]);
+    this.#depart(heldAfter(this.#decided, this.#decidedLabels, this.view(nowMs)));
   }
 
   #remember(memory: ClusterMemory): void {
@@ -233,6 +251,7 @@ export class Knowledge {
    */
   rememberAnnounced({ claims, plans }: DesiredState): void {
     this.#decided = claims;
+    this.#decidedLabels = this.#node.labels;
     this.#plans = plans;
     this.#wasAnnounced = undefined;
     this.#places = undefined;
@@ -364,6 +383,7 @@ export class Knowledge {
       documents: { peers, pools, claims, ...optional('formerPools', formerPools) },
       ...optional('cluster', last && { node: last, ...optional('readyBoot', readyBoot) }),
       ...optional('clusterMarks', this.#options.clusterIdentity?.()?.marks),
+      ...optional('held', holdsToSave(this.departures)),
     };
   }
 }

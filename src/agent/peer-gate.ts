@@ -1,9 +1,8 @@
 /** The peer's half of the gate `allowed`: the right family, an advertisement that selects it, room left. Pure. */
 
 import type { BgpPeer } from '../model/bgp-peer.ts';
-import { type Advertisement, isAdvertisedOn } from '../model/ip-pool.ts';
+import type { Advertisement } from '../model/ip-pool.ts';
 import { selects } from '../model/labels.ts';
-import { optional } from '../model/optional.ts';
 import type { Form } from './aggregates.ts';
 import type { ClaimSubject } from './claim-gates.ts';
 import type { Gate } from './gate.ts';
@@ -21,22 +20,19 @@ export function peerGate(subject: ClaimSubject, peer: BgpPeer, view: View): Peer
     const remedy = `add ${family} to the families of BGPPeer ${peer.name}`;
     return { allowed: closed(`${peer.name} carries no ${family} routes`, remedy) };
   }
-  if (departure?.held?.has(peer.name) === true) {
-    return { allowed: HELD, ...optional('advertisement', departure.held.get(peer.name)) };
-  }
-  const advertisements = pool?.advertisements ?? [];
-  if (pool === undefined || advertisements.length === 0) return { allowed: OPEN };
+  const { held } = departure ?? {};
+  const open = held === undefined ? OPEN : HELD;
+  const advertisements = held ?? pool?.advertisements ?? [];
+  if (pool === undefined || advertisements.length === 0) return { allowed: open };
   const advertisement = advertisements.find(
     ({ peerSelector, nodeSelector }) =>
-      selects(peerSelector, peer.labels) && selects(nodeSelector, view.node.labels),
+      selects(peerSelector, peer.labels) &&
+      (held !== undefined || selects(nodeSelector, view.node.labels)),
   );
-  if (advertisement !== undefined) return { allowed: OPEN, advertisement };
+  if (advertisement !== undefined) return { allowed: open, advertisement };
   const sentence = `no advertisement of pool ${pool.name} selects peer ${peer.name} on this node`;
   const remedy = `add an advertisement to IPPool ${pool.name}, or change its selectors`;
-  const allowed = closed(sentence, remedy);
-  return isAdvertisedOn(pool, view.node.labels)
-    ? { allowed }
-    : { allowed: { ...allowed, isForOthers: true } };
+  return { allowed: closed(sentence, remedy) };
 }
 
 const OPEN: Gate = {

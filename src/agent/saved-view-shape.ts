@@ -280,5 +280,6 @@ const VIEW = object(
     clusterMarks: texts,
     isGivenBack: oneOf(true),
     lost: listOf(lost),
+    held: listOf(object({ advertisements: listOf(advertisement), claims: texts })),
   },
 );

@@ -15,6 +15,7 @@ import type { IpPool } from '../model/ip-pool.ts';
 import { optional } from '../model/optional.ts';
 import type { DocumentSource } from '../model/refusal.ts';
 import type { SavedCluster } from './cluster-memory.ts';
+import type { SavedHold } from './held-claims.ts';
 import type { SavedLoss } from './kept-routes.ts';
 import { savedDrainsIn, savedViewFault } from './saved-view-shape.ts';
 
@@ -36,6 +37,8 @@ export interface SavedView {
   readonly isGivenBack?: true;
   /** routers that may have our routes, and that no session leads to */
   readonly lost?: readonly SavedLoss[];
+  /** claims of the API that are held, and how they were announced before (0.1 does not know it) */
+  readonly held?: readonly SavedHold[];
   /** claim name and reason */
   readonly claimDrains: readonly (readonly [string, string])[];
 }
@@ -147,6 +150,7 @@ export function withSavedApi(
     ...optional('cluster', saved.cluster),
     ...optional('clusterMarks', saved.clusterMarks),
     ...optional('isGivenBack', saved.isGivenBack),
+    ...optional('held', saved.held),
   };
 }
 

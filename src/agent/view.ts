@@ -138,14 +138,14 @@ export interface Departure {
   readonly sinceMs: number;
   readonly reason: string;
   /**
-   * Of an exclusive claim that this node still has a label on, while its pool advertises on other nodes alone: by peer, the advertisement by
-   * which it was announced last. Claim and pool count as they are now, and there is no wait: it stays until the label goes.
+   * Of an exclusive claim that this node still has a label on, while its pool advertises on other nodes alone: the advertisements that selected
+   * this node last. Claim, pool and peers count as they are now, and there is no wait: it stays until the label goes.
    */
   readonly held?: HeldForm;
 }
 
-/** undefined: the pool named none, and the route was plain */
-export type HeldForm = ReadonlyMap<string, Advertisement | undefined>;
+/** empty: the pool named none, and the routes were plain */
+export type HeldForm = readonly Advertisement[];
 
 /** The documents come from a saved View; nothing has been heard from their source since. */
 export interface StaleFact {

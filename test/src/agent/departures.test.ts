@@ -23,7 +23,7 @@ import {
 /** the View after `to` has replaced the documents of `from` */
 function changed(from: View, to: Documents): View {
   const plain = { ...from, documents: to, departures: new Map() };
-  const departures = nextDepartures(desired(from), desired(plain), from.nowMs);
+  const departures = nextDepartures(desired(from), desired(plain), from.node.labels, plain);
   return { ...from, documents: to, departures };
 }
 

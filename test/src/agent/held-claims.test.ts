@@ -1,6 +1,9 @@
 /** An exclusive claim whose pool's advertisements select other nodes from now on: it stays, draining, until another node has it. */
 
 import { expect } from 'chai';
+import type { AgentOptions } from '../../../src/agent/agent-options.ts';
+import { formatSavedView, parseSavedView, type SavedView } from '../../../src/agent/saved-view.ts';
+import type { BgpPeer } from '../../../src/model/bgp-peer.ts';
 import type { Documents } from '../../../src/model/documents.ts';
 import type { IpClaim } from '../../../src/model/ip-claim.ts';
 import type { Advertisement } from '../../../src/model/ip-pool.ts';
@@ -24,9 +27,21 @@ function documentsOf(
   return { ...told(claims), pools, ...over };
 }
 
+const peerOf = (over: Partial<BgpPeer> = {}): Pick<Documents, 'peers'> => {
+  const one = peer({ gracefulRestart: { restartSeconds: 30 }, ...over });
+  return { peers: [{ ...sourced(one), source: 'api' }] };
+};
+
 /** announces `claims` by the advertisement HERE; what was heard until then is forgotten */
 async function announcing(...claims: readonly IpClaim[]): Promise<World> {
-  const world = new World(claims, false);
+  return await announcingIn({}, claims);
+}
+
+async function announcingIn(
+  over: Partial<AgentOptions>,
+  claims: readonly IpClaim[],
+): Promise<World> {
+  const world = new World(claims, false, over);
   world.agent.setNodeFacts(node({ rack: 'a' }));
   world.agent.setFenced(undefined);
   world.agent.setDocuments(documentsOf(claims, [HERE]), 'api');
@@ -177,5 +192,109 @@ describe('an exclusive claim that no advertisement announces from this node any 
     world.agent.setDocuments(documentsOf([held()], [ELSEWHERE]), 'api');
     await world.pass(200);
     expect(world.heard).to.deep.equal(['end']);
+  });
+
+  const absent = { password: { kind: 'secret', name: 'absent' } } as const;
+  const asides: readonly { readonly name: string; readonly over: Partial<Documents> }[] = [
+    { name: 'its BGPPeer is renamed', over: peerOf({ name: 'spine' }) },
+    { name: 'its only peer is refused for a moment', over: peerOf(absent) },
+    { name: 'its only peer is replaced', over: { peers: [] } },
+    { name: 'the claim is withdrawn for a moment', over: told([withdrawn]) },
+  ];
+  for (const { name, over } of asides) {
+    for (const isSameEdit of [false, true]) {
+      const when = isSameEdit ? ' by the edit that selects other nodes' : '';
+      it(`stays where ${name}${when}`, async () => {
+        const world = await announcing(held());
+        const { pools } = documentsOf([held()], [ELSEWHERE]);
+        if (!isSameEdit) world.agent.setDocuments(documentsOf([held()], [ELSEWHERE]), 'api');
+        await world.pass(50);
+        world.agent.setDocuments({ ...documentsOf([held()], []), ...over, pools }, 'api');
+        await world.pass(300);
+        const { claims } = told([held()]);
+        const peers = over === asides[0]?.over ? over.peers : peerOf().peers;
+        world.agent.setDocuments({ claims, pools, peers: peers ?? [], faults: [] }, 'api');
+        await world.pass(40_000);
+        expect(world.heard.filter((word) => word !== 'end').at(-1)).to.equal(`~${VIP}/32 ×3`);
+        expect(world.agent.announced.levels.get(VIP)).to.equal(0);
+      });
+    }
+  }
+
+  it('goes to other peers as the last advertisements select them', async () => {
+    const world = await announcing(held());
+    const ofLeaf = advertisement({ peerSelector: { matchLabels: { tier: 'leaf' } }, med: 7 });
+    const peersOf = (tier: string) => peerOf({ name: tier, labels: { tier } });
+    const told = (tier: string, one: Advertisement) =>
+      world.agent.setDocuments(documentsOf([held()], [one], peersOf(tier)), 'api');
+    told('leaf', ofLeaf);
+    await world.pass(50);
+    told('leaf', ELSEWHERE);
+    told('core', ELSEWHERE);
+    await world.pass(50);
+    expect(world.heard.at(-1)).to.equal(`-${VIP}/32`);
+    told('leaf', ELSEWHERE);
+    await world.pass(50);
+    expect(world.heard.at(-1)).to.equal(`~${VIP}/32 ×3`);
+    expect(world.agent.decided.peers[0]?.routes[0]?.attributes.med).to.equal(7);
+  });
+
+  describe('over a restart of the agent', () => {
+    /** the View that an agent leaves behind which holds the claim */
+    async function left(): Promise<SavedView> {
+      let saved: SavedView | undefined;
+      const store = {
+        load: () => undefined,
+        save: (view: SavedView) => {
+          saved = view;
+          return undefined;
+        },
+      };
+      const world = await announcingIn({ store }, [held()]);
+      world.agent.setDocuments(documentsOf([held()], [ELSEWHERE]), 'api');
+      await world.pass(1000);
+      if (saved === undefined) throw new Error('nothing was saved');
+      const parsed = parseSavedView(formatSavedView(saved));
+      if (!parsed.ok) throw new Error(parsed.sentence);
+      return parsed.saved;
+    }
+
+    const starts = (saved: SavedView, isBack: boolean) =>
+      new World([], isBack, { store: { load: () => saved, save: () => undefined } });
+
+    it('stays before the API has answered, and after it', async () => {
+      const world = starts(await left(), true);
+      await world.pass(7000);
+      const levels = () => world.heard.filter((word) => word.startsWith('~'));
+      expect(levels()).to.have.length(1);
+      world.agent.setNodeFacts(node({ rack: 'a' }));
+      world.agent.setFenced(undefined);
+      world.agent.setDocuments(documentsOf([held()], [ELSEWHERE]), 'api');
+      await world.pass(40_000);
+      expect(world.heard.at(-1)).to.equal(`~${VIP}/32 ×3`);
+      const [session] = world.agent.decided.peers;
+      expect(session?.routes[0]?.attributes.communities).to.include(HERE.communities[0]);
+    });
+
+    it('stays where it was given back, once the API says that this node still has it', async () => {
+      const world = starts({ ...(await left()), isGivenBack: true }, false);
+      await world.pass(7000);
+      expect(world.heard).to.deep.equal(['end']);
+      world.agent.setNodeFacts(node({ rack: 'a' }));
+      world.agent.setFenced(undefined);
+      world.agent.setDocuments(documentsOf([held()], [ELSEWHERE]), 'api');
+      await world.pass(1000);
+      expect(world.heard).to.deep.equal(['end', `~${VIP}/32 ×3`]);
+    });
+
+    it('is not held where another node has it by then', async () => {
+      const world = starts(await left(), true);
+      world.agent.setNodeFacts(node({ rack: 'a' }));
+      world.agent.setDocuments(documentsOf([], [ELSEWHERE]), 'api');
+      await world.pass(7000);
+      world.agent.setDocuments(documentsOf([held()], [ELSEWHERE]), 'api');
+      await world.pass(7000);
+      expect(world.heard).to.deep.equal(['end']);
+    });
   });
 });
