@@ -68,7 +68,7 @@ export class AnnouncedState {
   settle(): boolean {
     if (this.#written === this.#decided || this.#speaker.status().some(isBehind)) return false;
     // it has not been told of this decision, and another node may stand where it believes that we do
-    if ((this.kept?.leftMs ?? 0) > 0) return false;
+    if (this.kept?.mustWait() === true) return false;
     this.#written = this.#decided;
     return true;
   }

@@ -94,7 +94,6 @@ export class KeptRoutes {
       const lost = { name, router, sinceMs: clock.now() - agoMs, seconds };
       this.#lost.set(router.key, { ...lost, isEnding: false, isSaved: true });
     }
-    if (saved.length > 0) this.#wait();
   }
 
   /** The View, with what the next process has to wait for as well. What no time ends is not among it: a new start does (0074). */
@@ -113,10 +112,11 @@ export class KeptRoutes {
     switch (event.kind) {
       case 'established':
         this.#agree(event);
+        this.mustWait();
         return;
       case 'down':
         if (event.wasEstablished) this.#end(event);
-        this.#wait();
+        this.mustWait();
         return;
       case 'end-arrived':
         this.#endArrived(connectionOf(event));
@@ -130,32 +130,41 @@ export class KeptRoutes {
   }
 
   /** Seconds from the end of a session for which the router may keep the routes; of one that never was up, those of the process before this one. */
-  secondsOf(plan: PeerPlan, session: Session): number {
-    if (session.state === 'established') return 0;
-    const own = [...this.#lost.values()].filter(({ name }) => name === session.name);
-    const before = own.every(({ isSaved }) => isSaved) ? this.#secondsBefore(plan, session) : 0;
+  secondsOf(plan: PeerPlan, { name, state }: Session): number {
+    if (state === 'established') return 0;
+    const own = [...this.#lost.values()].filter((each) => each.name === name);
+    // of a session that has not been up since the start, from that on
+    const isUnseen = own.every(({ isSaved }) => isSaved);
+    const before = isUnseen && this.#sinceStartMs(plan) > 0 ? restartSecondsOf(plan) : 0;
     const counting = own.filter((each) => this.#leftMs(each) > 0);
     return Math.max(before, ...counting.map(({ seconds }) => seconds));
-  }
-
-  /** of a session that has not been up since the start, from that on */
-  #secondsBefore({ peer }: PeerPlan, { state }: Session): number {
-    if (state === 'established') return 0;
-    const seconds = peer.gracefulRestart?.restartSeconds ?? 0;
-    return this.#leftMs({ sinceMs: this.#startedMs, seconds }) > 0 ? seconds : 0;
   }
 
   /** for how long a router that cannot be told anything may still have routes of this node */
   get leftMs(): number {
     const { agent } = this.#options;
     const lost = [...this.#lost.values()];
-    const before = agent.decided.plans
-      .filter(({ peer }) => !lost.some((each) => !each.isSaved && isOf(each.name, peer.name)))
-      .flatMap((plan) =>
-        sessionsOf(plan, agent.sessions).map((each) => this.#secondsBefore(plan, each)),
-      )
-      .map((seconds) => this.#leftMs({ sinceMs: this.#startedMs, seconds }));
-    return Math.max(0, ...before, ...lost.map((each) => this.#leftMs(each)));
+    // who is up, or was up since the start, is known as it is
+    const up = agent.sessions.filter(({ state }) => state === 'established');
+    const seen = [...up, ...lost.filter(({ isSaved }) => !isSaved)];
+    const before = agent.decided.plans.filter((plan) => mayBeUnseen(plan, seen));
+    const times = [
+      ...before.map((plan) => this.#sinceStartMs(plan)),
+      ...lost.map((each) => this.#leftMs(each)),
+    ];
+    return Math.max(0, ...times);
+  }
+
+  /** A router may have routes that it cannot be told to drop; when none has any more, that is told. */
+  mustWait(): boolean {
+    const { leftMs } = this;
+    if (leftMs <= 0) return false;
+    this.#options.timers.start('kept', leftMs, this.#onForgotten);
+    return true;
+  }
+
+  #sinceStartMs(plan: PeerPlan): number {
+    return this.#leftMs({ sinceMs: this.#startedMs, seconds: restartSecondsOf(plan) });
   }
 
   /** routers that may have our routes, and that no session of a BGPPeer leads to any more */
@@ -172,11 +181,6 @@ export class KeptRoutes {
   #leftMs({ sinceMs, seconds }: Pick<Lost, 'sinceMs' | 'seconds'>): number {
     if (seconds === 0) return 0;
     return sinceMs + (seconds + ROUTER_LATE_SECONDS) * 1000 - this.#options.clock.now();
-  }
-
-  #wait(): void {
-    const { leftMs } = this;
-    if (leftMs > 0) this.#options.timers.start('kept', leftMs, this.#onForgotten);
   }
 
   #endArrived(connection: string): void {
@@ -204,7 +208,7 @@ export class KeptRoutes {
     // not that of the socket: of a connection that the router dialled it is any
     const key = `${endpointKey(remote)} ${plan?.peer.port ?? 0} ${endpointKey(local)}`;
     const names = { key, connection: connectionOf(event), address: formatEndpoint(remote) };
-    const { restartSeconds = 0 } = plan?.peer.gracefulRestart ?? {};
+    const restartSeconds = plan === undefined ? 0 : restartSecondsOf(plan);
     this.#agreed.set(peer, {
       router: { ...names, asn, localAsn },
       holdSeconds: holdTimeSeconds,
@@ -252,11 +256,17 @@ function isOf(session: string, peer: string): boolean {
   return session === peer || session.startsWith(`${peer}/`);
 }
 
-/** a range that nobody dials from stands for those that may have done so before this process started */
-function sessionsOf(
-  { peer: { name } }: PeerPlan,
-  sessions: readonly Session[],
-): readonly Session[] {
-  const own = sessions.filter((each) => isOf(each.name, name));
-  return own.length === 0 ? [{ name, state: 'idle' }] : own;
+function restartSecondsOf({ peer }: PeerPlan): number {
+  return peer.gracefulRestart?.restartSeconds ?? 0;
+}
+
+/**
+ * A router that the process before this one had a session with may not have been seen since. Nobody knows how many of a range there were: that some
+ * are back says nothing of the others.
+ */
+function mayBeUnseen(
+  { kind, peer }: PeerPlan,
+  seen: readonly { readonly name: string }[],
+): boolean {
+  return kind === 'range' || !seen.some(({ name }) => isOf(name, peer.name));
 }

@@ -83,7 +83,12 @@ function world(
   const use = (port: number) => {
     agent.decided.plans = [{ ...plan, peer: { ...plan.peer, port } } as PeerPlan];
   };
-  const acts = { up, down, rename, remove, use, endArrives };
+  /** routers dial us from now on, and these are there */
+  const beRange = (...names: readonly string[]) => {
+    agent.decided.plans = [{ ...plan, kind: 'range' } as PeerPlan];
+    agent.sessions = names.map((name) => ({ ...session, name, state: 'established' as const }));
+  };
+  const acts = { up, down, rename, remove, use, endArrives, beRange };
   return { clock, kept, state, told, seconds, member, ...acts };
 }
 
@@ -178,6 +183,38 @@ describe('what routers keep of sessions that are down', () => {
     expect(kept.leftMs).to.equal((RESTART_SECONDS + 3) * 1000);
     clock.advance((RESTART_SECONDS + 3) * 1000);
     expect(kept.leftMs).to.equal(0);
+  });
+
+  it('is the same of a range after a start, whichever of its routers are back, and is over by itself', () => {
+    const { clock, kept, state, told, member, beRange } = world();
+    beRange();
+    state.decided(desired(view({ documents: documents({}) })));
+    clock.advance(1000);
+    beRange(member.up.peer);
+    state.take(member.up);
+    state.observed(5n, false);
+    const leftMs = (RESTART_SECONDS + 2) * 1000;
+    expect(kept.leftMs, 'the other router has not come back').to.equal(leftMs);
+    expect(state.current.observedClaims).to.equal(undefined);
+    beRange();
+    state.take(member.down);
+    state.take({ kind: 'removed', peer: member.up.peer });
+    beRange(member.up.peer);
+    state.take(member.up);
+    expect(kept.leftMs, 'nor has it when the first one was lost and is back').to.equal(leftMs);
+    clock.advance(leftMs);
+    expect(told).to.have.length(1);
+    expect(state.current.observedClaims).to.equal(5n);
+  });
+
+  it('is told when it is over where no router of a range ever dials', () => {
+    const { clock, state, told, beRange } = world();
+    beRange();
+    state.decided(desired(view({ documents: documents({}) })));
+    state.observed(5n, false);
+    clock.advance((RESTART_SECONDS + 3) * 1000);
+    expect(told).to.have.length(1);
+    expect(state.current.observedClaims).to.equal(5n);
   });
 
   it('is nothing once the session is back', () => {
@@ -301,6 +338,7 @@ describe('what routers keep of sessions that are down', () => {
       expect(kept.leftMs).to.equal((HOLD_SECONDS + 3 - 10) * 1000);
       expect(seconds(), 'from the end on').to.equal(HOLD_SECONDS);
       expect(lostBy(kept), 'nor over the next one').to.deep.equal(lost);
+      expect(kept.mustWait()).to.equal(true);
       clock.advance((HOLD_SECONDS + 3 - 10) * 1000 - 1);
       expect(told).to.deep.equal([]);
       clock.advance(1);
