@@ -26,7 +26,7 @@ import { logDocuments, logJoined, logRestored } from './document-log.ts';
 import { drain, STOPPING, undrain } from './drain-orders.ts';
 import { flushed, nextChange } from './flush.ts';
 import { GateHistory } from './gate-history.ts';
-import type { Heard } from './heard-documents.ts';
+import type { Heard, HeardNow } from './heard-documents.ts';
 import { KeptRoutes } from './kept-routes.ts';
 import { KernelSide, PREPARATIONS } from './kernel-side.ts';
 import type { Knowledge } from './knowledge.ts';
@@ -132,23 +132,23 @@ export class Agent {
     if (!this.#hasEnded && this.#passwords.refresh(this.#knowledge.peers)) this.#schedule();
   }
 
-  /** A source has been read; from here on its documents are not stale. */
-  setDocuments(documents: Documents, source: DocumentSource = 'files'): void {
+  /** A source has been read; from here on its documents are not stale, unless part of it is silent since then. */
+  setDocuments(documents: Documents, source: DocumentSource = 'files', silentSince?: Heard): void {
     if (this.#hasEnded) return;
-    if (this.#stopping !== undefined) {
-      this.#knowledge.learnAtLast(source, documents, this.#desired, this.#now());
-      this.#checks.applyServices();
-      this.#refresh();
-      return;
-    }
-    const known = this.#knowledge.documents?.faults ?? [];
-    this.#knowledge.learn(source, documents, this.#desired, this.#now());
-    logDocuments(this.#options.log, documents, { known, isQuiet: this.#hasHeard.has(source) });
-    // an API tells of every claim by itself
-    if (source === 'api') this.#hasHeard.add(source);
+    const at = { ...this.#now(), ...optional('silentSince', silentSince) };
+    if (this.#stopping === undefined) this.#learn(source, documents, at);
+    else this.#knowledge.learnAtLast(source, documents, this.#desired, at);
     this.#checks.applyServices();
     this.#refresh();
     this.#saver.soon();
+  }
+
+  #learn(source: DocumentSource, documents: Documents, at: HeardNow): void {
+    const known = this.#knowledge.documents?.faults ?? [];
+    this.#knowledge.learn(source, documents, this.#desired, at);
+    logDocuments(this.#options.log, documents, { known, isQuiet: this.#hasHeard.has(source) });
+    // an API tells of every claim by itself
+    if (source === 'api') this.#hasHeard.add(source);
   }
 
   /** All changes of IPClaims up to this resourceVersion are in the documents that were set last; `isBehind`: so are some later ones. */

@@ -35,6 +35,12 @@ export interface Heard {
   readonly wallMs: number;
 }
 
+/** When something was heard. */
+export interface HeardNow extends Heard {
+  /** part of the source was heard last then, too long ago: what it would have said may be missing */
+  readonly silentSince?: Heard;
+}
+
 interface Word {
   documents: Documents | undefined;
   carried: Carried;
@@ -110,7 +116,7 @@ export class HeardDocuments {
   }
 
   /** One source has spoken. */
-  learn(source: DocumentSource, documents: Documents, at: Heard): void {
+  learn(source: DocumentSource, documents: Documents, at: HeardNow): void {
     const word = this.#words.get(source);
     if (word === undefined) throw new Error(`${source} is no source of this agent`);
     if (documents.isUnread === true && word.documents !== undefined) {
@@ -121,7 +127,7 @@ export class HeardDocuments {
       const now = withCarried(documents, word.carried);
       // what a file takes away is gone; a Service keeps its address when its pool goes
       word.documents = source === 'api' ? withFormerPools(now, word.documents) : now;
-      word.stale = undefined;
+      word.stale = at.silentSince && this.#staleAsBefore(word, at.silentSince);
       word.isGivenBack = false;
     }
     this.#merge();
@@ -137,6 +143,11 @@ export class HeardDocuments {
   isHeard(source: DocumentSource): void {
     const word = this.#words.get(source);
     if (word !== undefined) word.stale = undefined;
+  }
+
+  /** the very fact of before while it is of the same moment */
+  #staleAsBefore({ stale }: Word, since: Heard): NonNullable<Word['stale']> {
+    return stale?.sinceMs === since.nowMs ? stale : this.#staleSince(since);
   }
 
   #staleSince({ nowMs, wallMs }: Heard): NonNullable<Word['stale']> {

@@ -27,7 +27,7 @@ import {
 import { departuresAfter, isAnnounced } from './departures.ts';
 import type { ClaimDecision, DesiredState } from './desired.ts';
 import { claimFinding, type JoinCheck, joinFinding } from './health.ts';
-import { type Heard, HeardDocuments } from './heard-documents.ts';
+import { type Heard, HeardDocuments, type HeardNow } from './heard-documents.ts';
 import { heldAfter, heldAsSaved, holdsToSave, type SavedHold } from './held-claims.ts';
 import { isRoomy, type KeptPlaces, keptPlaces } from './kept-places.ts';
 import type { PasswordFiles } from './password-files.ts';
@@ -191,7 +191,7 @@ export class Knowledge {
   }
 
   /** A source has spoken. What people took away departs; `running` is what was decided last. */
-  learn(source: DocumentSource, documents: Documents, running: DesiredState, at: Heard): void {
+  learn(source: DocumentSource, documents: Documents, running: DesiredState, at: HeardNow): void {
     const before = this.documents ?? NO_DOCUMENTS;
     this.#heard.learn(source, documents, at);
     if (source === 'api') this.foreign = undefined;
@@ -214,7 +214,7 @@ export class Knowledge {
   }
 
   /** As `learn`, of an agent that stops: an exclusive claim steps down here before another node steps up, and its controller waits for that. */
-  learnAtLast(source: DocumentSource, heard: Documents, running: DesiredState, at: Heard): void {
+  learnAtLast(source: DocumentSource, heard: Documents, running: DesiredState, at: HeardNow): void {
     const { documents } = this;
     if (documents === undefined || heard.isUnread === true) return;
     this.learn(source, whileStopping(heard, documentsFrom({ documents }, source)), running, at);

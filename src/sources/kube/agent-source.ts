@@ -34,12 +34,19 @@ import { BGP_PEERS, IP_POOLS, NODES } from './resources.ts';
 export interface ClusterListener {
   /** as they are now; absent: nobody knows */
   readonly sessions?: readonly { readonly name: string; readonly state: string }[];
-  setDocuments(documents: Documents, source: 'api'): void;
+  /** `silentSince`: not all of them could be read since then, for too long */
+  setDocuments(documents: Documents, source: 'api', silentSince?: Moment): void;
   setNodeFacts(node: ClusterNode | undefined): void;
   setSecrets(facts: ReadonlyMap<string, PasswordFact>): void;
   /** `isBehind`: the documents hold newer claims than this version answers for */
   setObservedClaims(resourceVersion: bigint, isBehind: boolean): void;
-  setApiSilence(since: { readonly nowMs: number; readonly wallMs: number } | undefined): void;
+  setApiSilence(since: Moment | undefined): void;
+}
+
+/** on both clocks */
+interface Moment {
+  readonly nowMs: number;
+  readonly wallMs: number;
 }
 
 export interface AgentSourceOptions {
@@ -204,8 +211,10 @@ export class AgentSource {
     // first, so that no peer is decided on with the key that its document named before
     this.#askForSecrets(documents);
     if (!isSame(this.#told, documents)) {
+      const silentSince = this.#silentSince();
+      if (this.#told !== undefined) agent.setApiSilence(silentSince);
       this.#told = documents;
-      agent.setDocuments(documents, 'api');
+      agent.setDocuments(documents, 'api', silentSince);
     }
     const observed = this.#claims.observe();
     const { isBehind } = this.#claims;
@@ -290,10 +299,17 @@ export class AgentSource {
     this.#listenTimer = clock.startTimer(LISTEN_EVERY_MS, () => this.#listen());
     // before the first word the saved View has its own age
     if (this.#told === undefined) return;
-    const nowMs = clock.now();
-    const silentMs = nowMs - this.lastHeardMs;
-    const since = { nowMs: nowMs - silentMs, wallMs: clock.wallTimeMs() - silentMs };
-    agent.setApiSilence(silentMs > SILENT_AFTER_MS ? since : undefined);
+    agent.setApiSilence(this.#silentSince());
+  }
+
+  /** of what was heard least lately; undefined: all of it is heard */
+  #silentSince(): Moment | undefined {
+    const { clock } = this.#options;
+    const nowMs = this.lastHeardMs;
+    const silentMs = clock.now() - nowMs;
+    return silentMs > SILENT_AFTER_MS
+      ? { nowMs, wallMs: clock.wallTimeMs() - silentMs }
+      : undefined;
   }
 }
 

@@ -27,12 +27,14 @@ class Listener implements ClusterListener {
   observed = 0n;
   sessions: { name: string; state: string }[] = [];
   silence: { readonly nowMs: number } | undefined;
-
+  /** by what came with the documents */
+  silentSince: { readonly nowMs: number } | undefined;
   /** peers of which a key, or the lack of one, was told before their documents */
   keysBefore: readonly string[] = [];
 
-  setDocuments(documents: Documents): void {
+  setDocuments(documents: Documents, _: 'api', silentSince?: { readonly nowMs: number }): void {
     this.documents = documents;
+    this.silentSince = silentSince;
     this.keysBefore = [...this.secrets.keys()];
     this.told += 1;
   }
@@ -459,5 +461,30 @@ describe('the cluster as a source', () => {
     await settle(clock);
     clock.advance(10_000);
     expect(agent.silence).to.equal(undefined);
+  });
+
+  it('tells with the documents since when a part of the API is silent', async () => {
+    source.start();
+    await settle(clock);
+    const heard = clock.now();
+    api.put(IP_POOLS, { ...pool('any'), metadata: { name: 'any', labels: { a: '1' } } });
+    await settle(clock);
+    expect(agent.told).to.equal(2);
+    expect(agent.silentSince).to.equal(undefined);
+    for (let turn = 0; turn < 16; turn += 1) {
+      await settle(clock, 10_000);
+      const bookmark = { kind: 'bookmark', resourceVersion: String(api.version) } as const;
+      for (const resource of [IP_POOLS, BGP_PEERS, NODES]) api.inject(resource, bookmark);
+    }
+    api.put(IP_POOLS, { ...pool('any'), metadata: { name: 'any', labels: { a: '2' } } });
+    await settle(clock);
+    expect(agent.told).to.equal(3);
+    expect(agent.silentSince?.nowMs).to.be.closeTo(heard, 100);
+    api.bookmark();
+    await settle(clock);
+    api.put(IP_POOLS, { ...pool('any'), metadata: { name: 'any', labels: { a: '3' } } });
+    await settle(clock);
+    expect(agent.told).to.equal(4);
+    expect(agent.silentSince).to.equal(undefined);
   });
 });

@@ -1,0 +1,60 @@
+/** One watch of several is silent: what the others tell makes nothing fresh that has not been heard. */
+
+import { expect } from 'chai';
+import { formatSavedView, type SavedView } from '../../../src/agent/saved-view.ts';
+import type { Documents } from '../../../src/model/documents.ts';
+import { ANYCAST_LABEL } from '../../../src/model/names.ts';
+import { clusterNode } from '../controller/scenery.ts';
+import { told, World } from './agent-and-router.ts';
+import { claim, NODE, pool, sourced, VIP } from './scenery.ts';
+
+const MAX_STALE_MS = 60_000;
+const any = claim({ labels: { [ANYCAST_LABEL]: '' } });
+const edited: Documents = {
+  ...told([any]),
+  pools: [{ ...sourced(pool({ priority: 1 })), source: 'api' }],
+};
+
+describe('a source that is silent in part', () => {
+  it('has no claims again by the edit of a pool, nor are they younger on disk; once it is heard it has', async () => {
+    let saved: SavedView | undefined;
+    const save = (view: SavedView) => {
+      saved = JSON.parse(formatSavedView(view));
+      return undefined;
+    };
+    const store = { load: () => undefined, save };
+    const world = new World([any], false, { maxStaleMs: MAX_STALE_MS, store });
+    const { agent, clock, heard } = world;
+    agent.setNodeFacts(clusterNode(NODE, { bootId: 'b' }));
+    agent.setDocuments(told([any]), 'api');
+    await world.pass(7000);
+    expect(heard.splice(0)).to.include(`${VIP}/32 ×1`);
+    const silentMs = MAX_STALE_MS + 1000;
+    const since = { nowMs: clock.now() - silentMs, wallMs: clock.wallTimeMs() - silentMs };
+    agent.setApiSilence(since);
+    await world.pass(100);
+    expect(heard.splice(0)).to.deep.equal([`-${VIP}/32`]);
+    agent.setDocuments(edited, 'api', since);
+    await world.pass(6000);
+    expect(heard).to.deep.equal([]);
+    expect(saved?.savedAtMs).to.equal(since.wallMs);
+    expect(agent.documents?.pools[0]?.object.priority, 'the edit itself counts').to.equal(1);
+    agent.setDocuments(told([any]), 'api');
+    await world.pass(6000);
+    expect(heard).to.deep.equal([`${VIP}/32 ×1`]);
+  });
+
+  it('is as old as what was heard last where it speaks for the first time', async () => {
+    const world = new World([], false, { maxStaleMs: MAX_STALE_MS });
+    const { agent, clock } = world;
+    const since = { nowMs: clock.now() - 1000, wallMs: clock.wallTimeMs() - 1000 };
+    agent.setNodeFacts(clusterNode(NODE, { bootId: 'b' }));
+    agent.setDocuments(told([any]), 'api', since);
+    await world.pass(7000);
+    expect(world.heard).to.include(`${VIP}/32 ×1`);
+    await world.pass(MAX_STALE_MS - 8000 - 1);
+    expect(world.heard).to.not.include(`-${VIP}/32`);
+    await world.pass(100);
+    expect(world.heard.at(-1)).to.equal(`-${VIP}/32`);
+  });
+});
