@@ -7,13 +7,18 @@
 import type { Documents } from '../model/documents.ts';
 import type { ClaimDecision, DesiredState } from './desired.ts';
 import { planKey } from './peer-settings.ts';
+import type { View } from './view.ts';
 
 /** by session (planKey), which goes on where its BGPPeer is renamed: names of claims */
 export type KeptPlaces = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** there is room for all */
-export function isRoomy({ peers, claims }: Pick<Documents, 'peers' | 'claims'>): boolean {
-  return claims.length <= Math.min(...peers.map(({ object }) => object.maxRoutes));
+/** There is room for all, those on their way out as well: mostly they are in no document any more. */
+export function isRoomy(
+  { peers, claims }: Pick<Documents, 'peers' | 'claims'>,
+  { departures }: Pick<View, 'departures'>,
+): boolean {
+  const most = claims.length + departures.size;
+  return most <= Math.min(...peers.map(({ object }) => object.maxRoutes));
 }
 
 export function keptPlaces({ plans, claims }: Pick<DesiredState, 'plans' | 'claims'>): KeptPlaces {

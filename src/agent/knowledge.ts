@@ -259,7 +259,7 @@ export class Knowledge {
 
   /** worked out once for a decision, and only where not all claims have room */
   #keptPlaces(): KeptPlaces | undefined {
-    if (isRoomy(this.documents ?? NO_DOCUMENTS)) return undefined;
+    if (isRoomy(this.documents ?? NO_DOCUMENTS, this)) return undefined;
     this.#places ??= keptPlaces({ claims: this.#decided, plans: this.#plans });
     return this.#places;
   }
