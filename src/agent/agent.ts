@@ -68,9 +68,8 @@ export class Agent {
   constructor(options: AgentOptions) {
     this.#options = options;
     const { clock, store } = options;
-    const saved = store.load();
     this.#passwords = new PasswordFiles(options.readPassword);
-    this.#knowledge = knowledgeOf(options, saved, this.#passwords);
+    this.#knowledge = knowledgeOf(options, store.load(), this.#passwords);
     this.#kernel = new KernelSide(options, this.#knowledge, FLUSH_DEADLINE_MS);
     this.#sessionLog = new SessionLog(options.log, clock);
     this.#timers = new NamedTimers(clock);
@@ -146,6 +145,7 @@ export class Agent {
   #learn(source: DocumentSource, documents: Documents, at: HeardNow): void {
     const known = this.#knowledge.documents?.faults ?? [];
     this.#knowledge.learn(source, documents, this.#desired, at);
+    if (documents.isOfClaimsAlone === true) return;
     logDocuments(this.#options.log, documents, { known, isQuiet: this.#hasHeard.has(source) });
     // an API tells of every claim by itself
     if (source === 'api') this.#hasHeard.add(source);

@@ -10,6 +10,7 @@ import { withFormerPools } from '../model/former-pools.ts';
 import type { DocumentSource } from '../model/refusal.ts';
 import { mergeDocuments } from '../sources/merge.ts';
 import {
+  asClaimsStand,
   type Carried,
   carriedOver,
   documentsFrom,
@@ -119,7 +120,8 @@ export class HeardDocuments {
   learn(source: DocumentSource, documents: Documents, at: HeardNow): void {
     const word = this.#words.get(source);
     if (word === undefined) throw new Error(`${source} is no source of this agent`);
-    if (documents.isUnread === true && word.documents !== undefined) {
+    if (documents.isOfClaimsAlone === true) this.#learnClaims(word, documents);
+    else if (documents.isUnread === true && word.documents !== undefined) {
       word.documents = { ...word.documents, faults: documents.faults };
       word.stale ??= this.#staleSince(at);
     } else {
@@ -130,7 +132,15 @@ export class HeardDocuments {
       word.stale = at.silentSince && this.#staleAsBefore(word, at.silentSince);
       word.isGivenBack = false;
     }
-    this.#merge();
+    // where nothing of any source is in force, nothing is known
+    if (this.#merged !== undefined || word.documents !== undefined) this.#merge();
+  }
+
+  /** what is in force is the saved View as before, but for its claims as they stand now; each time from what was saved */
+  #learnClaims(word: Word, documents: Documents): void {
+    if (word.documents === undefined || word.isGivenBack) return;
+    const claims = asClaimsStand(word.carried.claims, documents);
+    word.documents = { ...word.documents, claims };
   }
 
   /** A source has fallen silent; its last words were heard then. */

@@ -194,12 +194,13 @@ export class Knowledge {
   learn(source: DocumentSource, documents: Documents, running: DesiredState, at: HeardNow): void {
     const before = this.documents ?? NO_DOCUMENTS;
     this.#heard.learn(source, documents, at);
-    if (source === 'api') this.foreign = undefined;
+    const isWhole = documents.isOfClaimsAlone !== true;
+    if (source === 'api' && isWhole) this.foreign = undefined;
     if (documents.isUnread === true) return;
     this.#options.passwords.refresh(this.peers);
     const last = { running, formerLabels: this.#decidedLabels };
     this.#depart(departuresAfter(before, last, this.view(at.nowMs)));
-    if (source !== 'api') return;
+    if (source !== 'api' || !isWhole) return;
     this.#holdAsSaved(at);
     this.#savedHolds = [];
   }

@@ -7,7 +7,8 @@
  * nothing of it counts but what a person has said: a node that is drained stays drained.
  */
 
-import { withCore } from '../model/claim-core.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { type ClaimCore, withCore } from '../model/claim-core.ts';
 import type { SavedOrigin } from '../model/cluster-identity.ts';
 import type { Documents, Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
@@ -24,7 +25,7 @@ export interface SavedView {
   /** wall clock; how stale it is when it is read */
   readonly savedAtMs: number;
   readonly routerId: number;
-  readonly documents: Omit<Documents, 'faults' | 'isUnread' | 'conflicting' | 'cores'>;
+  readonly documents: Carried;
   readonly nodeDrain?: string;
   /** what the cluster said of this machine's Node */
   readonly cluster?: SavedCluster;
@@ -155,12 +156,43 @@ export function withSavedApi(
 }
 
 /** Objects of a saved View that the source has not shown since: they stand in for what it cannot read. */
-export type Carried = Omit<Documents, 'faults' | 'isUnread' | 'conflicting' | 'cores'>;
+export type Carried = Pick<Documents, 'peers' | 'pools' | 'claims' | 'formerPools'>;
 
 /** What an agent that stops still hears: where the claims stand that it has, and which of them are gone. All else is as it was: nothing new begins. */
 export function whileStopping({ claims }: Documents, before: Carried): Documents {
   const known = new Set(before.claims.map(({ object }) => object.name));
   return { ...before, claims: claims.filter(({ object }) => known.has(object.name)), faults: [] };
+}
+
+/**
+ * Claims of a saved View where the API has told of its IPClaims and of nothing else: what is gone, withdrawn or another node's by now is so here. How
+ * they are announced stays as it was saved, and none is new: that takes the pools and BGPPeers of now.
+ */
+export function asClaimsStand(
+  saved: readonly Sourced<IpClaim>[],
+  { claims, cores = new Map(), faults }: Documents,
+): readonly Sourced<IpClaim>[] {
+  const unread = new Set(faults.flatMap(({ subject }) => subject ?? []));
+  const now = new Map<string, ClaimCore>(claims.map(({ object }) => [object.name, object]));
+  return saved.flatMap((claim) => {
+    const { name } = claim.object;
+    const core = cores.get(name) ?? now.get(name);
+    if (core !== undefined) return asItStands(claim, core);
+    return unread.has(`IPClaim/${name}`) ? claim : [];
+  });
+}
+
+/** the very same where nothing has changed */
+function asItStands(claim: Sourced<IpClaim>, now: ClaimCore): Sourced<IpClaim> {
+  const standing = ({ labels, node, epoch, withdrawn }: ClaimCore) => ({
+    labels,
+    ...optional('node', node),
+    ...optional('epoch', epoch),
+    ...optional('withdrawn', withdrawn),
+  });
+  if (isDeepStrictEqual(standing(claim.object), standing(now))) return claim;
+  const { node: _, epoch: __, withdrawn: ___, ...rest } = claim.object;
+  return { ...claim, object: { ...rest, ...standing(now) } };
 }
 
 /**

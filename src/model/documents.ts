@@ -23,6 +23,8 @@ export interface Documents {
   readonly cores?: ReadonlyMap<string, ClaimCore>;
   /** the source as a whole could not be read: what is here, if anything, is from before */
   readonly isUnread?: boolean;
+  /** of the API, after a start: not everything has been listed yet, and here are the IPClaims alone */
+  readonly isOfClaimsAlone?: true;
 }
 
 export interface Sourced<T> {

@@ -1,7 +1,7 @@
 /**
  * The cluster as a source of one agent: its own Node, the claims that concern it, pools and peers, and the keys of its sessions. Nothing
- * is told before all of them have been listed; from then on, what changes within one turn is told once. The first of a burst is told at
- * once, the others together, at most fifty times a second and for about a tenth of the time.
+ * is told before all of them have been listed, but the claims alone where the rest takes long; from then on, what changes within one turn
+ * is told once. The first of a burst is told at once, the others together, at most fifty times a second and for about a tenth of the time.
  *
  * An API that cannot be reached changes nothing. How long it has been silent is told, for `maxStale`.
  */
@@ -13,7 +13,12 @@ import type { BgpPeer } from '../../model/bgp-peer.ts';
 import { checkPeers } from '../../model/check-documents.ts';
 import { type ClaimCore, withCore } from '../../model/claim-core.ts';
 import type { ClusterNode } from '../../model/cluster-node.ts';
-import type { DocumentFault, Documents, Sourced } from '../../model/documents.ts';
+import {
+  type DocumentFault,
+  type Documents,
+  NO_DOCUMENTS,
+  type Sourced,
+} from '../../model/documents.ts';
 import type { IpClaim } from '../../model/ip-claim.ts';
 import type { IpPool } from '../../model/ip-pool.ts';
 import { selects } from '../../model/labels.ts';
@@ -84,6 +89,8 @@ export class AgentSource {
   #poolsNow: PoolsNow | undefined;
   #lastPools: PoolsNow | undefined;
   #told: Documents | undefined;
+  /** before that */
+  #toldClaims: Documents | undefined;
   #toldNode: string | undefined;
   #ownPeers: readonly BgpPeer[] = [];
   #toldObserved: { readonly version: bigint; readonly isBehind: boolean } | undefined;
@@ -298,8 +305,30 @@ export class AgentSource {
     const { clock, agent } = this.#options;
     this.#listenTimer = clock.startTimer(LISTEN_EVERY_MS, () => this.#listen());
     // before the first word the saved View has its own age
-    if (this.#told === undefined) return;
+    if (this.#told === undefined) {
+      this.#tellClaims();
+      return;
+    }
     agent.setApiSilence(this.#silentSince());
+  }
+
+  /** Another list fails, for as long as it will: what a saved View has too much is to leave all the same. */
+  #tellClaims(): void {
+    if (!this.#claims.hasSynced) return;
+    this.#takeClaims();
+    const { goods: claims, faults } = this.#claimLedger;
+    const cores = this.#cores.size === 0 ? undefined : new Map(this.#cores);
+    const isOfClaimsAlone = true as const;
+    const documents = {
+      ...NO_DOCUMENTS,
+      claims,
+      faults,
+      ...optional('cores', cores),
+      isOfClaimsAlone,
+    };
+    if (isSame(this.#toldClaims, documents)) return;
+    this.#toldClaims = documents;
+    this.#options.agent.setDocuments(documents, 'api');
   }
 
   /** of what was heard least lately; undefined: all of it is heard */

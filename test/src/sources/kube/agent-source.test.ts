@@ -139,6 +139,33 @@ describe('the cluster as a source', () => {
     expect(agent.nodes.map((node) => node?.name)).to.deep.equal(['n1']);
   });
 
+  it('tells of claims alone where another list fails, and of what changes there, until it has all', async () => {
+    const other = '198.51.100.8';
+    api.put(IP_CLAIMS, claim(VIP));
+    api.put(IP_CLAIMS, claim(other));
+    api.uninstall(BGP_PEERS);
+    source.start();
+    const pass = async (seconds: number) => {
+      for (let turn = 0; turn < seconds; turn += 1) await settle(clock, 1000);
+    };
+    await pass(9);
+    expect(agent.told, 'a start takes some time').to.equal(0);
+    await pass(21);
+    expect(agent.told, 'once').to.equal(1);
+    expect(agent.documents).to.include({ isOfClaimsAlone: true });
+    expect(names()).to.deep.equal([VIP, other]);
+    api.remove(IP_CLAIMS, other);
+    await pass(11);
+    expect(names()).to.deep.equal([VIP]);
+    expect(agent.observed, 'nobody answers for it').to.equal(0n);
+    expect(agent.nodes).to.deep.equal([]);
+    api.install(BGP_PEERS);
+    await pass(60);
+    expect(agent.documents).to.not.have.property('isOfClaimsAlone');
+    expect(agent.documents?.pools).to.have.length(1);
+    expect(agent.told).to.equal(3);
+  });
+
   it('tells of claims of this node and of all nodes, and of no others', async () => {
     api.put(IP_CLAIMS, claim('198.51.100.1', { [nodeLabel('n1')]: '0' }));
     api.put(IP_CLAIMS, claim('198.51.100.2', { [nodeLabel('n2')]: '0' }));
