@@ -68,8 +68,9 @@ export class Agent {
   constructor(options: AgentOptions) {
     this.#options = options;
     const { clock, store } = options;
+    const saved = store.load();
     this.#passwords = new PasswordFiles(options.readPassword);
-    this.#knowledge = knowledgeOf(options, store.load(), this.#passwords);
+    this.#knowledge = knowledgeOf(options, saved, this.#passwords);
     this.#kernel = new KernelSide(options, this.#knowledge, FLUSH_DEADLINE_MS);
     this.#sessionLog = new SessionLog(options.log, clock);
     this.#timers = new NamedTimers(clock);
