@@ -121,10 +121,11 @@ export class PlacementNodes {
   }
 
   /**
-   * Nodes that may announce an anycast claim of this kind and may not know what became of it: they
-   * have not taken up this version, and have not been seen to renew their Lease twice since. They
-   * are waited for as for a released address (quarantine.ts): until they are back, their Node is
-   * gone or out of service. Not one that renews and gets no news of its claims (0037).
+   * Nodes that may announce an anycast claim of this kind and may not hear what becomes of it: they
+   * have not been seen to renew their Lease twice since, and have not taken up this version or do not
+   * live. One that had taken it up announces it still, by its anycast label, and would not hear that
+   * this goes. They are waited for as for a released address (quarantine.ts): until they are back,
+   * their Node is gone or out of service. Not one that renews and gets no news of its claims (0037).
    */
   unaware({ placement }: ClaimDemand, version: bigint, sinceMs: number): readonly string[] {
     const names = [...this.known()].filter((name) => {
@@ -132,7 +133,9 @@ export class PlacementNodes {
       if (ipNode?.status.joined?.open !== true) return false;
       if (life === 'alive' && this.#liveness.hasRenewedTwice(name, sinceMs)) return false;
       const isMeant = node !== undefined && selects(placement.nodeSelector, node.labels);
-      return isMeant && !this.#knows(name, version);
+      // one that has stopped by itself announces nothing
+      const hears = life === 'alive' || life === 'released';
+      return isMeant && isAwaited(node) && !(hears && this.#knows(name, version));
     });
     return names.sort();
   }

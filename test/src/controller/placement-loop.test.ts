@@ -593,6 +593,27 @@ describe('PlacementLoop', () => {
       expect(bed.writes()).to.have.length(before);
     });
 
+    it('is announced by all also where another one that had taken it up is cut off later, and the first is gone', async () => {
+      await begin();
+      const other = bed.node(0) === 'a' ? 'b' : 'a';
+      bed.agent(other).isSilent = true;
+      await bed.run(40);
+      bed.api.remove(NODES, 'c');
+      await bed.run(62);
+      expect(bed.labels(0)).to.deep.equal({ [ANYCAST_LABEL]: '', [label()]: '0' });
+      bed.agent(other).isSilent = false;
+      await bed.run(12);
+      alone();
+    });
+
+    it('has its holder alone where one that had taken it up has stopped since, and the first is gone', async () => {
+      await begin();
+      await bed.agent(bed.node(0) === 'a' ? 'b' : 'a').release();
+      bed.api.remove(NODES, 'c');
+      await bed.run(62);
+      alone();
+    });
+
     it('is announced by all also where its Lease has not run out yet', async () => {
       await begin({}, 1);
       expect(bed.labels(0)).to.deep.equal({ [ANYCAST_LABEL]: '', [label()]: '0' });
