@@ -1,12 +1,12 @@
 /**
  * The exclusive claims whose level the controller may be waiting for: those that come here while another node has a label on them, those that
- * leave, and those that have been placed here within the last minute. The others are as they should be, and are left out: a node may hold thousands.
+ * leave, those that became exclusive and wait for other nodes, and those that have been placed here within the last minute. The others are as they should be, and are left out: a node may hold thousands.
  */
 
 import { formatAddress } from 'bgp-ts';
 import type { IpClaim } from '../../model/ip-claim.ts';
 import type { IpNodeLevel } from '../../model/ip-node.ts';
-import { isStraight, levelOf, type PreferenceLevel } from '../../model/names.ts';
+import { isNodeLabel, isStraight, levelOf, type PreferenceLevel } from '../../model/names.ts';
 
 interface Seen {
   readonly level: PreferenceLevel;
@@ -33,7 +33,7 @@ export interface OwnClaims {
 }
 
 export interface Unsettled {
-  /** those that come here first, then those that leave, each the oldest first, then those that are settled, the youngest first */
+  /** those that come here first, then those that leave, each the oldest first, then those that became exclusive and those that are settled, each the youngest first */
   readonly unsettled: readonly IpNodeLevel[];
   /** addresses whose level the controller may wait for: all but what was placed here straight and is not refused */
   readonly awaited: readonly string[];
@@ -42,10 +42,15 @@ export interface Unsettled {
 }
 
 const SETTLED_MS = 60_000;
-/** a move is waited for at the level of the next holder; a leaving claim that is not listed counts as gone, which is lower still */
+/**
+ * A move is waited for at the level of the next holder; a leaving claim that is not listed counts as gone, which is lower still. One that
+ * became exclusive waits for other nodes, which may be off for hours: the controller takes it for held, too, where this node has taken
+ * it up and neither lists nor refuses it (mode-change.ts).
+ */
 const COMES = 0;
 const LEAVES = 1;
-const SETTLED = 2;
+const BECAME = 2;
+const SETTLED = 3;
 /**
  * of those that come here so many have room in any case (ip-node-status.ts); one leader has no more
  * under way to one node, and the one before it may have begun others
@@ -79,7 +84,7 @@ export class UnsettledLevels {
       const before = this.#seen.get(claim.name);
       const now = before?.level === level ? before : { level, sinceMs: nowMs, lineMs: nowMs };
       seen.set(claim.name, now);
-      const rank = level > 0 ? LEAVES : isStraight(claim.labels, this.#node) ? SETTLED : COMES;
+      const rank = level > 0 ? LEAVES : this.#rankOfComing(claim);
       // a later move of the same claim has a turn of its own
       if (rank !== COMES) delete now.turnMs;
       if (rank === SETTLED && nowMs - now.sinceMs >= SETTLED_MS) continue;
@@ -100,6 +105,12 @@ export class UnsettledLevels {
     };
   }
 
+  #rankOfComing({ labels }: IpClaim): number {
+    if (isStraight(labels, this.#node)) return SETTLED;
+    const isShared = Object.keys(labels).filter(isNodeLabel).length > 1;
+    return isShared ? COMES : BECAME;
+  }
+
   #isAlone({ labels, withdrawn }: IpClaim): boolean {
     return isStraight(labels, this.#node) && withdrawn === undefined;
   }
@@ -117,7 +128,7 @@ export class UnsettledLevels {
 function inLine(a: Waiting, b: Waiting): number {
   const order = a.rank - b.rank;
   if (order !== 0) return order;
-  return a.rank === SETTLED ? b.seen.sinceMs - a.seen.sinceMs : a.seen.lineMs - b.seen.lineMs;
+  return a.rank >= BECAME ? b.seen.sinceMs - a.seen.sinceMs : a.seen.lineMs - b.seen.lineMs;
 }
 
 /** Where not all have room, one that nothing comes of gives way to the next ones. */

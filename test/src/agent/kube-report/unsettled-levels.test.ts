@@ -2,7 +2,7 @@ import { formatAddress } from 'bgp-ts';
 import { expect } from 'chai';
 import { UnsettledLevels } from '../../../../src/agent/kube-report/unsettled-levels.ts';
 import type { IpClaim } from '../../../../src/model/ip-claim.ts';
-import { nodeLabel, type PreferenceLevel } from '../../../../src/model/names.ts';
+import { ANYCAST_LABEL, nodeLabel, type PreferenceLevel } from '../../../../src/model/names.ts';
 import { claim, NODE } from '../scenery.ts';
 
 const OWN = nodeLabel(NODE);
@@ -61,6 +61,28 @@ describe('the levels that a node tells of', () => {
       for (const address of addresses(levels, moving, nowMs).slice(0, 300)) seen.add(address);
     }
     expect(seen.size).to.equal(moving.length);
+  });
+
+  it('has what comes and what leaves before what became exclusive and waits for other nodes, for hours', () => {
+    const levels = new UnsettledLevels(NODE);
+    const became = (from: number, count: number) =>
+      Array.from({ length: count }, (_, index) =>
+        at(from + index, { [OWN]: '0', [ANYCAST_LABEL]: '' }),
+      );
+    const awaiting = became(0, 3333);
+    addresses(levels, awaiting, 0);
+    const coming = at(4000, { [OWN]: '0', [OTHER]: '2' });
+    const leaving = at(4001, { [OWN]: '2', [OTHER]: '0' });
+    // it is asked for, too, until the controller takes no answer for one
+    const young = became(4002, 1);
+    for (let nowMs = HOUR_MS; nowMs <= HOUR_MS + 120_000; nowMs += 10_000) {
+      const told = addresses(levels, [...awaiting, ...young, coming, leaving], nowMs);
+      const first = [coming, leaving, ...young].map(({ address }) => formatAddress(address));
+      expect(told.slice(0, 3)).to.deep.equal(first);
+    }
+    const comingAgain = at(0, { [OWN]: '0', [OTHER]: '2', [ANYCAST_LABEL]: '' });
+    const [told] = addresses(levels, [...awaiting.slice(1), comingAgain], 2 * HOUR_MS);
+    expect(told, 'another node has a part in it').to.equal(formatAddress(comingAgain.address));
   });
 
   it('gives a claim that comes a second time a turn of its own', () => {
