@@ -51,6 +51,8 @@ export interface AgentOptions {
   readonly sources?: readonly DocumentSource[];
   /** which boot of this machine it is, and what the cluster's word means here */
   readonly cluster?: Pick<ClusterContext, 'bootId' | 'ignoresExcludeLabel'>;
+  /** for how long this machine has been up; absent: not known, it may have come up just now */
+  readonly upMs?: number;
   /** which cluster the API is of: undefined while the way to it is not known; absent: whatever was saved is of this one */
   readonly clusterIdentity?: () => ClusterIdentity | undefined;
   readonly version: string;

@@ -18,7 +18,8 @@ import { AgentChecks } from './agent-checks.ts';
 import type { AgentOptions } from './agent-options.ts';
 import { documentOf, type StatusParts, statusOf } from './agent-status.ts';
 import { FLUSH_DEADLINE_MS, PASSWORD_POLL_MS, SAVE_PATIENCE_MS, SETTLE_MS } from './agent-times.ts';
-import { type Announced, AnnouncedState } from './announced.ts';
+import type { Announced, AnnouncedState } from './announced.ts';
+import { announcedStateOf } from './announced-state-of.ts';
 import { isUndecided } from './claim-gates.ts';
 import { isAnnounced, liveDepartures } from './departures.ts';
 import { type DesiredState, desired, NOTHING_DESIRED } from './desired.ts';
@@ -27,7 +28,6 @@ import { drain, STOPPING, undrain } from './drain-orders.ts';
 import { flushed, nextChange } from './flush.ts';
 import { GateHistory } from './gate-history.ts';
 import type { Heard, HeardNow } from './heard-documents.ts';
-import { KeptRoutes } from './kept-routes.ts';
 import { KernelSide, PREPARATIONS } from './kernel-side.ts';
 import type { Knowledge } from './knowledge.ts';
 import { knowledgeOf } from './knowledge-of.ts';
@@ -74,10 +74,9 @@ export class Agent {
     this.#kernel = new KernelSide(options, this.#knowledge, FLUSH_DEADLINE_MS);
     this.#sessionLog = new SessionLog(options.log, clock);
     this.#timers = new NamedTimers(clock);
-    const losses = { clock, timers: this.#timers, agent: this, ...optional('saved', saved?.lost) };
-    const kept = new KeptRoutes(losses, () => this.#notify());
-    this.#announced = new AnnouncedState(options.speaker, () => this.carriers, kept);
-    const view = (wallMs: number) => kept.inView(this.#knowledge.toSave(wallMs));
+    const start = { ...options, saved, timers: this.#timers, agent: this };
+    this.#announced = announcedStateOf(start, () => this.#notify());
+    const view = (wallMs: number) => this.#announced.toSave(this.#knowledge.toSave(wallMs));
     this.#saver = new ViewSaver({ clock, store, timers: this.#timers, view });
     this.#checks = new AgentChecks({
       world: options,

@@ -9,6 +9,7 @@ import type { EffectiveLevel, PreferenceLevel } from '../model/names.ts';
 import { type Carriers, isCarried } from './carriers.ts';
 import type { DesiredState } from './desired.ts';
 import type { KeptRoutes } from './kept-routes.ts';
+import type { SavedView } from './saved-view.ts';
 
 export interface Announced {
   /** by claim name: exclusive claims that are out, and at which level */
@@ -50,9 +51,15 @@ export class AnnouncedState {
     this.kept = kept;
   }
 
+  /** the View, with what the next process has to wait for */
+  toSave(view: SavedView | undefined): SavedView | undefined {
+    return this.kept === undefined ? view : this.kept.inView(view);
+  }
+
   /** after the speaker has been told */
   decided(desired: DesiredState): void {
     this.#decided = { desired, observed: this.#decided?.observed };
+    this.kept?.mustWait();
     this.settle();
   }
 

@@ -113,7 +113,10 @@ export function clusterFacts(memory: ClusterMemory, context: ClusterContext): Cl
 }
 
 /** Ready once in this boot of the machine, whatever else is the matter with its Node. */
-export function hasBeenReady({ node, readyBoot }: ClusterMemory, context: ClusterContext): boolean {
+export function hasBeenReady(
+  { node, readyBoot }: Pick<ClusterMemory, 'node' | 'readyBoot'>,
+  context: ClusterContext,
+): boolean {
   return node !== undefined && readyBoot === bootOf(node, context);
 }
 

@@ -65,6 +65,8 @@ export interface KeptRoutesOptions {
   };
   /** of the saved View */
   readonly saved?: readonly SavedLoss[];
+  /** the process before may have gone with its machine, then at the latest; absent: it has not */
+  readonly resetMs?: number | undefined;
 }
 
 const HOLD_TIMER_EXPIRED = 4;
@@ -133,11 +135,19 @@ export class KeptRoutes {
   secondsOf(plan: PeerPlan, { name, state }: Session): number {
     if (state === 'established') return 0;
     const own = [...this.#lost.values()].filter((each) => each.name === name);
-    // of a session that has not been up since the start, from that on
+    // of a session that has not been up since the start, what was before it, too
     const isUnseen = own.every(({ isSaved }) => isSaved);
-    const before = isUnseen && this.#sinceStartMs(plan) > 0 ? restartSecondsOf(plan) : 0;
-    const counting = own.filter((each) => this.#leftMs(each) > 0);
-    return Math.max(before, ...counting.map(({ seconds }) => seconds));
+    const ends = isUnseen ? [...this.#before(plan), ...own] : own;
+    const counting = ends.filter((each) => this.#leftMs(each) > 0);
+    return Math.max(0, ...counting.map(({ seconds }) => seconds));
+  }
+
+  /** The process before may have been killed as this one started, or have gone with its machine: then nobody closed the connection. */
+  #before(plan: PeerPlan): readonly Pick<Lost, 'sinceMs' | 'seconds'>[] {
+    const { resetMs } = this.#options;
+    const killed = { sinceMs: this.#startedMs, seconds: restartSecondsOf(plan) };
+    if (resetMs === undefined) return [killed];
+    return [killed, { sinceMs: resetMs, seconds: wholeOf(plan.peer.timers.holdSeconds) }];
   }
 
   /** for how long a router that cannot be told anything may still have routes of this node */
@@ -147,12 +157,10 @@ export class KeptRoutes {
     // who is up, or was up since the start, is known as it is
     const up = agent.sessions.filter(({ state }) => state === 'established');
     const seen = [...up, ...lost.filter(({ isSaved }) => !isSaved)];
-    const before = agent.decided.plans.filter((plan) => mayBeUnseen(plan, seen));
-    const times = [
-      ...before.map((plan) => this.#sinceStartMs(plan)),
-      ...lost.map((each) => this.#leftMs(each)),
-    ];
-    return Math.max(0, ...times);
+    const before = agent.decided.plans
+      .filter((plan) => mayBeUnseen(plan, seen))
+      .flatMap((plan) => this.#before(plan));
+    return Math.max(0, ...[...before, ...lost].map((each) => this.#leftMs(each)));
   }
 
   /** A router may have routes that it cannot be told to drop; when none has any more, that is told. */
@@ -161,10 +169,6 @@ export class KeptRoutes {
     if (leftMs <= 0) return false;
     this.#options.timers.start('kept', leftMs, this.#onForgotten);
     return true;
-  }
-
-  #sinceStartMs(plan: PeerPlan): number {
-    return this.#leftMs({ sinceMs: this.#startedMs, seconds: restartSecondsOf(plan) });
   }
 
   /** routers that may have our routes, and that no session of a BGPPeer leads to any more */
@@ -225,7 +229,7 @@ export class KeptRoutes {
     const isOurs = reason.kind === 'notification-sent' || reason.kind === 'stopped';
     const isSilence = reason.kind === 'notification-sent' && reason.code === HOLD_TIMER_EXPIRED;
     const isOneSided = reason.kind === 'disconnected' && reason.isOneSided === true;
-    const whole = holdSeconds === 0 ? ENDLESS_SECONDS : holdSeconds;
+    const whole = wholeOf(holdSeconds);
     const ofHold = isSilence ? Math.ceil(holdSeconds / 3) : isOurs || isOneSided ? whole : 0;
     const ofRestart = isOurs || reason.kind === 'disconnected' ? restartSeconds : 0;
     const seconds = Math.max(ofHold, ofRestart);
@@ -241,6 +245,10 @@ export class KeptRoutes {
     const [oldest] = [...keys, ...this.#lost.keys()];
     if (oldest !== undefined) this.#lost.delete(oldest);
   }
+}
+
+function wholeOf(holdSeconds: number): number {
+  return holdSeconds === 0 ? ENDLESS_SECONDS : holdSeconds;
 }
 
 function connectionOf({ local, remote }: Record<'local' | 'remote', Endpoint>): string {

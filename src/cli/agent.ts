@@ -4,7 +4,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
-
+import { uptime } from 'node:os';
 import { join, resolve } from 'node:path';
 import { nodeClock, nodeRandom, parseAddress, parseRouterId } from 'bgp-ts';
 import { Agent } from '../agent/agent.ts';
@@ -355,6 +355,7 @@ async function createAgent(
       ...optional('bootId', readBootId()),
       ignoresExcludeLabel: settings.withController === 'true',
     },
+    upMs: uptime() * 1000,
     clusterIdentity: () => running.way.access?.identity,
     version: world.version,
     pid: world.pid,

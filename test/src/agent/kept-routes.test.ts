@@ -21,23 +21,33 @@ interface Wanted {
   readonly isAware?: boolean;
   /** what both sides agreed on */
   readonly holdSeconds?: number;
+  /** the machine came up so long before this process */
+  readonly resetSeconds?: number;
 }
 
 type Ends = Pick<SpeakerEvent & { kind: 'established' }, 'local' | 'remote'>;
 
 /** one peer, as far as it matters here */
 function world(
-  { hasRestart = true, isAware = hasRestart, holdSeconds = HOLD_SECONDS }: Wanted = {},
+  {
+    hasRestart = true,
+    isAware = hasRestart,
+    holdSeconds = HOLD_SECONDS,
+    resetSeconds,
+  }: Wanted = {},
   saved: SavedView['lost'] = [],
   clock = new ManualClock(),
 ) {
+  const timers = { holdSeconds };
   const session = { name: 'tor', state: 'idle' as PeerStatus['state'], isSynced: true };
   const gracefulRestart = hasRestart ? { restartSeconds: RESTART_SECONDS } : undefined;
-  const plan = { kind: 'neighbour', peer: { name: 'tor', gracefulRestart } } as unknown as PeerPlan;
+  const peerOf = { name: 'tor', timers, gracefulRestart };
+  const plan = { kind: 'neighbour', peer: peerOf } as unknown as PeerPlan;
   const told: number[] = [];
   const agent = { decided: { plans: [plan] }, sessions: [session] };
-  const timers = new NamedTimers(clock);
-  const kept = new KeptRoutes({ clock, timers, agent, saved }, () => told.push(clock.now()));
+  const resetMs = resetSeconds === undefined ? undefined : clock.now() - resetSeconds * 1000;
+  const options = { clock, timers: new NamedTimers(clock), agent, saved, resetMs };
+  const kept = new KeptRoutes(options, () => told.push(clock.now()));
   const status = () => [session as unknown as PeerStatus];
   const nothing = { signature: '', of: () => ({ kind: 'down' }) as const };
   const state = new AnnouncedState({ status }, () => nothing, kept);
@@ -156,6 +166,35 @@ describe('what routers keep of sessions that are down', () => {
     const { seconds, clock } = world();
     clock.advance((RESTART_SECONDS + 3) * 1000);
     expect(seconds(), 'that process has been gone for so long').to.equal(0);
+  });
+
+  it('is for the hold time from when the machine came up, where it was reset, and lends nothing to a later end', () => {
+    const { kept, seconds, clock, state, member } = world({ ...NO_RESTART, resetSeconds: 40 });
+    expect(seconds()).to.equal(HOLD_SECONDS);
+    expect(kept.leftMs).to.equal((HOLD_SECONDS + 3 - 40) * 1000);
+    clock.advance(kept.leftMs);
+    expect(seconds()).to.equal(0);
+    state.take(member.up);
+    state.take(member.down);
+    expect(kept.leftMs).to.equal(0);
+  });
+
+  it('is for the longer of hold time and restart time after a reset, each from its own moment', () => {
+    const { seconds, kept, clock } = world({ resetSeconds: 80 });
+    expect(seconds()).to.equal(HOLD_SECONDS);
+    expect(kept.leftMs).to.equal((RESTART_SECONDS + 3) * 1000);
+    clock.advance(13_000);
+    expect(seconds(), 'the hold timer is over').to.equal(RESTART_SECONDS);
+    const endless = world({ ...NO_HOLD_TIME, resetSeconds: 80 });
+    expect(endless.seconds(), 'no hold timer that ends').to.equal(65_535);
+  });
+
+  it('is nothing after a reset once the session is up', () => {
+    const { kept, seconds, up, down } = world({ ...NO_RESTART, resetSeconds: 1 });
+    up();
+    expect([seconds(), kept.leftMs]).to.deep.equal([0, 0]);
+    down(CEASE);
+    expect([seconds(), kept.leftMs]).to.deep.equal([0, 0]);
   });
 
   it('counts as announced: what was decided later answers for nothing until it is forgotten, and then by itself', () => {
