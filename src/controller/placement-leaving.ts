@@ -3,29 +3,39 @@
  * comes. It answers for so many at once in its status, the others stand in line. No I/O. Nodes are
  * known by their labels here.
  *
- * A move has its slot from the moment that its write is decided until the claim rests. A claim that
- * is under way and turns round leaves its node without standing in line: two that stand in each
- * other's way would wait for ever. So a node may be left by more, by those that turned round; what
- * leaves and is not listed counts as gone. A new leader does not count what is under way when it
- * begins.
+ * A move has its slot from the moment that its write is decided until the claim rests, or the next
+ * holder is late and has said that it announces nothing: then it takes no room in what that node
+ * lists, and may stand half-way for as long as it likes. It has its slot anew when another one is
+ * asked. A claim that is under way and turns round leaves its node without standing in line: two
+ * that stand in each other's way would wait for ever. So a node may be left by more, by those that
+ * turned round or have given their slot back; what leaves and is not listed counts as gone. A new
+ * leader does not count what is under way when it begins.
  */
 
+import type { IpClaim } from '../model/ip-claim.ts';
 import { nodeLabel, type PreferenceLevel } from '../model/names.ts';
+import { NamespaceTurns } from '../sources/kube/namespace-turns.ts';
 import type { ClaimWrite } from './placement-next.ts';
+import { inTurnAs } from './placement-subject.ts';
 
 /** moves under way from one node, and to one: what it can answer at once (unsettled-levels.ts, ip-node-status.ts) */
 const MOST_OF_ONE = 300;
 /** thousands of claims of one node are through by then: who still stands in line says so */
 const LONG_MS = 120_000;
 
+type Claim = Pick<IpClaim, 'name' | 'services'>;
+
 /** Moves from, or moves to: each claim has one slot, with one node, or stands in one line. */
 export class MovesByNode {
   /** by claim: the label of the node */
   readonly #moves = new Map<string, string>();
   readonly #counts = new Map<string, number>();
-  readonly #lines = new Map<string, Set<string>>();
-  /** by claim: in whose line it stands */
-  readonly #waits = new Map<string, string>();
+  /** `namespace/claim` of those that wait: one namespace may have thousands */
+  readonly #lines = new Map<string, NamespaceTurns>();
+  /** by claim: in whose line it stands, and as what */
+  readonly #waits = new Map<string, { readonly label: string; readonly key: string }>();
+  /** claims whose turn it is: they have a slot, and have not come for it yet */
+  readonly #called = new Set<string>();
   readonly #requeue: (name: string) => void;
 
   constructor(requeue: (name: string) => void) {
@@ -38,27 +48,22 @@ export class MovesByNode {
   }
 
   has(name: string): boolean {
-    return this.#moves.has(name);
+    return this.#moves.has(name) && !this.#called.has(name);
   }
 
   /**
    * True: it has a slot with this node from now on, and none with another. False: it stands in
    * line, and is looked at again when it has its turn. `isUnderWay`: it stands in no line.
    */
-  reserve(name: string, label: string, isUnderWay = false): boolean {
-    if (this.#moves.get(name) === label) return true;
-    this.#giveBack(name);
-    if (this.#waits.get(name) !== label) this.#leaveLine(name);
-    const count = this.#counts.get(label) ?? 0;
-    if (count >= MOST_OF_ONE && !isUnderWay) {
-      this.#waits.set(name, label);
-      this.#lines.set(label, (this.#lines.get(label) ?? new Set()).add(name));
-      return false;
+  reserve(claim: Claim, label: string, isUnderWay = false): boolean {
+    const { name } = claim;
+    if (this.#moves.get(name) !== label) {
+      this.#giveBack(name);
+      if (isUnderWay) this.#take(name, label);
+      else this.#standInLine(name, { label, key: inTurnAs(claim) });
     }
-    this.#leaveLine(name);
-    this.#moves.set(name, label);
-    this.#counts.set(label, count + 1);
-    return true;
+    this.#called.delete(name);
+    return this.#moves.get(name) === label;
   }
 
   end(name: string): void {
@@ -66,28 +71,53 @@ export class MovesByNode {
     this.#giveBack(name);
   }
 
-  #leaveLine(name: string): void {
-    const label = this.#waits.get(name);
-    if (label === undefined) return;
-    this.#waits.delete(name);
-    const line = this.#lines.get(label);
-    line?.delete(name);
-    if (line?.size === 0) this.#lines.delete(label);
+  #standInLine(name: string, wait: { readonly label: string; readonly key: string }): void {
+    const before = this.#waits.get(name);
+    if (before?.label !== wait.label || before.key !== wait.key) this.#leaveLine(name);
+    const line = this.#lines.get(wait.label) ?? new NamespaceTurns();
+    line.add(wait.key);
+    this.#lines.set(wait.label, line);
+    this.#waits.set(name, wait);
+    this.#callNext(wait.label, name);
   }
 
-  /** the first in line has its turn now */
+  #leaveLine(name: string): void {
+    const wait = this.#waits.get(name);
+    if (wait === undefined) return;
+    this.#waits.delete(name);
+    const line = this.#lines.get(wait.label);
+    line?.delete(wait.key);
+    if (line?.size === 0) this.#lines.delete(wait.label);
+  }
+
+  #take(name: string, label: string): void {
+    this.#leaveLine(name);
+    this.#moves.set(name, label);
+    this.#counts.set(label, (this.#counts.get(label) ?? 0) + 1);
+  }
+
   #giveBack(name: string): void {
     const label = this.#moves.get(name);
     if (label === undefined) return;
     this.#moves.delete(name);
+    this.#called.delete(name);
     const others = (this.#counts.get(label) ?? 1) - 1;
     if (others > 0) this.#counts.set(label, others);
     else this.#counts.delete(label);
-    if (others >= MOST_OF_ONE) return;
-    const [first] = this.#lines.get(label) ?? [];
-    if (first === undefined) return;
-    this.#leaveLine(first);
-    this.#requeue(first);
+    this.#callNext(label);
+  }
+
+  /** Slots that are free go to those in line, namespaces in turn: nobody who comes later takes them first. `asking` is here already. */
+  #callNext(label: string, asking?: string): void {
+    const line = this.#lines.get(label);
+    while (line !== undefined && line.size > 0 && (this.#counts.get(label) ?? 0) < MOST_OF_ONE) {
+      const key = line.take();
+      const name = key.slice(key.indexOf('/') + 1);
+      this.#take(name, label);
+      this.#called.add(name);
+      if (name !== asking) this.#requeue(name);
+    }
+    if (line?.size === 0) this.#lines.delete(label);
   }
 }
 
@@ -99,6 +129,11 @@ export interface Way {
 
 export function wayOf(levels: ReadonlyMap<string, PreferenceLevel>, write: ClaimWrite): Way {
   return { down: steppedDown(levels, write), up: steppedUp(levels, write) };
+}
+
+/** Whether the write gives the claim of one node to another. */
+export function isTaken(from: string | undefined, { node }: ClaimWrite): boolean {
+  return from !== undefined && typeof node === 'string' && node !== from;
 }
 
 /** Both kinds of slots, and who stands in line for how long. */
@@ -124,11 +159,12 @@ export class MovesUnderWay {
    * The slots that this write needs; else behind whom it stands in line. A claim whose write fails
    * keeps them: it may have been done, and is tried again.
    */
-  reserve(name: string, { down, up }: Way, nowMs: number): InLine | undefined {
+  reserve(claim: Claim, { down, up }: Way, nowMs: number): InLine | undefined {
+    const { name } = claim;
     const isUnderWay = this.#leaving.has(name) || this.#coming.has(name);
     const isFull =
-      (up !== undefined && !this.#coming.reserve(name, up)) ||
-      (down !== undefined && !this.#leaving.reserve(name, down, isUnderWay));
+      (up !== undefined && !this.#coming.reserve(claim, up)) ||
+      (down !== undefined && !this.#leaving.reserve(claim, down, isUnderWay));
     if (!isFull) {
       this.#inLineSince.delete(name);
       return undefined;

@@ -10,12 +10,12 @@ import { Filling } from '../scheduler/fill.ts';
 import { isHeldBy, leaveAnycast } from '../scheduler/mode-change.ts';
 import { answerVersion, type MoveStep, moveStep, type Part } from '../scheduler/move.ts';
 import type { MoveBudget } from '../scheduler/move-rate.ts';
-import { DONE, type QueueOutcome } from '../sources/kube/key-queue.ts';
+import { DONE } from '../sources/kube/key-queue.ts';
 import type { ControllerCaches } from './caches.ts';
 import type { LivenessView } from './liveness-watch.ts';
 import type { PlacementEndpoints } from './placement-endpoints.ts';
 import type { PlacementIndex } from './placement-index.ts';
-import { MovesUnderWay, wayOf } from './placement-leaving.ts';
+import { isTaken, MovesUnderWay, wayOf } from './placement-leaving.ts';
 import {
   ANSWER_MS,
   AVOID_MS,
@@ -52,7 +52,7 @@ export interface MoverOptions extends PlacementTellerOptions, Pick<ModeOptions, 
 
 /** until something that only time changes is looked at again */
 const LOOK_AGAIN_MS = 1000;
-const LOOK_AGAIN: QueueOutcome = { kind: 'retry', afterMs: LOOK_AGAIN_MS };
+const LOOK_AGAIN: Next = { kind: 'rest', again: { kind: 'retry', afterMs: LOOK_AGAIN_MS } };
 const WAIT_IN_LINE: Next = { kind: 'rest', again: { kind: 'retry', afterMs: ANSWER_MS } };
 const REST: Next = { kind: 'rest', again: DONE };
 
@@ -139,7 +139,7 @@ export class Mover {
     const decision = this.#decide(subject, memory);
     if (decision.kind === 'place' && this.#options.liveness.isLearning) {
       this.#unsettled.add(subject.name);
-      return { kind: 'rest', again: LOOK_AGAIN };
+      return LOOK_AGAIN;
     }
     const target = decision.kind === 'none' ? undefined : decision.node;
     index.hold(subject.name, target ?? subject.claim.node, subject.group);
@@ -318,7 +318,7 @@ export class Mover {
       // all others would withdraw it: they go on until one that shall hold it says that it announces it
       if (isLate) return this.#unanswered(subject, memory, node);
       this.#unsettled.add(name);
-      return { kind: 'rest', again: LOOK_AGAIN };
+      return LOOK_AGAIN;
     }
     this.rest(name);
     // its refusal may be of before: what it answers to the claim as it stands is waited for
@@ -331,20 +331,25 @@ export class Mover {
     this.#unsettled.add(subject.name);
     memory.avoid.set(target, this.#options.clock.now() + AVOID_MS);
     const other = this.#decide(subject, memory);
-    if (other.kind === 'none' || other.node === target) return { kind: 'rest', again: LOOK_AGAIN };
+    if (other.kind === 'none' || other.node === target) {
+      // who is slow may announce it any moment, and lists it then
+      const { answer } = this.#part(nodeLabel(target), subject, memory);
+      if (answer === 'nothing') this.#moves.end(subject.name);
+      return LOOK_AGAIN;
+    }
     const message = `${target} does not announce ${formatAddress(subject.claim.address)}; ${other.node} is asked instead`;
     this.#teller.warn(subject, 'NodeDoesNotAnswer', message);
     this.#options.index.hold(subject.name, other.node);
     const step = this.#step(subject, memory, other.node);
-    return step.kind === 'write'
-      ? this.#mayWrite(subject, step.write)
-      : { kind: 'rest', again: LOOK_AGAIN };
+    return step.kind === 'write' ? this.#mayWrite(subject, step.write) : LOOK_AGAIN;
   }
 
   /** The holder says that it does not announce it: it gets its time, and then another one is asked. */
   #refused(subject: PlacementSubject): Next {
     const { clock, liveness, nodes } = this.#options;
     const { name, claim, group, demand } = subject;
+    // however long it refuses it, others move meanwhile
+    this.#moves.end(name);
     const { eligible } = nodes.group(group, demand);
     const nowMs = clock.now();
     const dueMs = this.#refusals.dueMs(name, patienceMs(claim), eligible);
@@ -372,18 +377,14 @@ export class Mover {
     const { name, claim } = subject;
     this.#unsettled.add(name);
     const way = wayOf(levelsOf(claim), write);
-    const isStraight =
-      !this.#moves.isLeaving(name) &&
-      claim.node !== undefined &&
-      typeof write.node === 'string' &&
-      write.node !== claim.node;
+    const isStraight = !this.#moves.isLeaving(name) && isTaken(claim.node, write);
     const isMove = way.down !== undefined || isStraight;
-    if (isMove && liveness.isBlind) return { kind: 'rest', again: LOOK_AGAIN };
+    if (isMove && liveness.isBlind) return LOOK_AGAIN;
     const nowMs = clock.now();
-    const inLine = this.#moves.reserve(name, way, nowMs);
+    const inLine = this.#moves.reserve(claim, way, nowMs);
     if (inLine !== undefined) {
-      const { isLong, who, label } = inLine;
-      if (isLong) this.#teller.inLine(subject, `${who} ${this.#nodeOf(label)}`);
+      const who = `${inLine.who} ${this.#nodeOf(inLine.label)}`;
+      if (inLine.isLong) this.#teller.inLine(subject, who);
       return WAIT_IN_LINE;
     }
     if (!isMove) return { kind: 'write', write };

@@ -14,6 +14,7 @@ import type { PreferenceLevel } from '../model/names.ts';
 import { MoveBudget } from '../scheduler/move-rate.ts';
 import { NamespaceTurns } from '../sources/kube/namespace-turns.ts';
 import { observedClaims } from './placement-memory.ts';
+import { inTurnAs } from './placement-subject.ts';
 
 /** What a node tells of one claim. */
 export interface Told {
@@ -183,10 +184,10 @@ export class PlacementRefusals {
   }
 
   /** Whether a claim may leave a holder that was given up on, or stands in line for it; undefined: that is not why it leaves. */
-  mayLeave({ name, services }: Pick<IpClaim, 'name' | 'services'>): boolean | undefined {
-    if (!this.#isLeaving(name)) return undefined;
-    if (this.#claims.get(name)?.hasTurn === true) return true;
-    this.#line.add(`${services[0]?.namespace ?? ''}/${name}`);
+  mayLeave(claim: Pick<IpClaim, 'name' | 'services'>): boolean | undefined {
+    if (!this.#isLeaving(claim.name)) return undefined;
+    if (this.#claims.get(claim.name)?.hasTurn === true) return true;
+    this.#line.add(inTurnAs(claim));
     return false;
   }
 

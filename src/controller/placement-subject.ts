@@ -61,6 +61,11 @@ function noPool({ pool, address }: IpClaim): PlacementVerdict {
   return { phase: 'Refused', reason: 'NoPool', message };
 }
 
+/** `namespace/claim`, by the namespace of its first Service: how it stands in line (docs/decisions/0060) */
+export function inTurnAs({ name, services }: Pick<IpClaim, 'name' | 'services'>): string {
+  return `${services[0]?.namespace ?? ''}/${name}`;
+}
+
 /** of each node label, by the label's key */
 export function levelsOf({ labels }: IpClaim): ReadonlyMap<string, PreferenceLevel> {
   return new Map(

@@ -25,6 +25,8 @@ export class FakeAgent {
   leaseSeconds = 15;
   /** addresses that it does not announce, though it has a part in them; it says so */
   readonly refusing = new Set<string>();
+  /** of these it lists so many, as a real one lists 100 */
+  mostRefused = Number.POSITIVE_INFINITY;
 
   constructor(api: KubeApi, name: string) {
     this.#api = api;
@@ -108,7 +110,14 @@ export class FakeAgent {
     const refused = claims
       .filter(({ address }) => this.refusing.has(address))
       .map(({ address }) => ({ address, gate: 'healthy', message: 'its check fails' }));
-    await this.report({ ...this.#status, levels, refused, observedClaims: list.resourceVersion });
+    const listed = refused.slice(0, this.mostRefused);
+    await this.report({
+      ...this.#status,
+      levels,
+      refused: listed,
+      refusedMore: refused.length - listed.length,
+      observedClaims: list.resourceVersion,
+    });
     return new Map(levels.map(({ address, level }) => [address, level]));
   }
 
@@ -130,8 +139,8 @@ export class FakeAgent {
 
   /** fields that are gone are removed: as server-side apply does it */
   async #write(): Promise<void> {
-    const absent = { draining: null, levels: null, refused: null, observedClaims: null };
-    const body = { status: { ...absent, ...this.#status } };
+    const gone = { draining: null, levels: null, refused: null, refusedMore: null };
+    const body = { status: { ...gone, observedClaims: null, ...this.#status } };
     await this.#api.patch(IP_NODES, this.name, { kind: 'merge', body }, { subresource: 'status' });
   }
 }

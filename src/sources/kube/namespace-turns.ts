@@ -34,6 +34,14 @@ export class NamespaceTurns {
     this.#namespaces.set(namespace, new Set([key, ...keys]));
   }
 
+  delete(key: string): void {
+    const namespace = namespaceOf(key);
+    const keys = this.#namespaces.get(namespace);
+    if (keys?.delete(key) !== true) return;
+    this.#size -= 1;
+    if (keys.size === 0) this.#namespaces.delete(namespace);
+  }
+
   /** The next one. There must be one. */
   take(): string {
     for (const [namespace, keys] of this.#namespaces) {

@@ -8,7 +8,13 @@ import {
   nodeLabel,
   RELEASED_BY_ANNOTATION,
 } from '../../../src/model/names.ts';
-import { IP_CLAIMS, IP_POOLS, NODES } from '../../../src/sources/kube/resources.ts';
+import {
+  ENDPOINT_SLICES,
+  IP_CLAIMS,
+  IP_POOLS,
+  inNamespace,
+  NODES,
+} from '../../../src/sources/kube/resources.ts';
 import { claimName, exclusivePool } from '../../support/fake-agents.ts';
 import { Bed } from './placement-bed.ts';
 
@@ -148,6 +154,74 @@ describe('moves that stand in line', () => {
     });
   });
 
+  describe('behind claims of another namespace that the next holder refuses', () => {
+    const [moved, cluster] = [2000, 2001];
+    let seen: (readonly [unknown, unknown])[];
+
+    const slice = (namespace: string, name: string, nodeName: string) => {
+      const metadata = { name, namespace, labels: { 'kubernetes.io/service-name': name } };
+      const endpoints = [{ nodeName, conditions: { ready: true }, addresses: ['10.9.9.9'] }];
+      bed.api.put(inNamespace(ENDPOINT_SLICES, namespace), { metadata, endpoints });
+    };
+    const local = (namespace: string, name: string) => ({
+      services: [{ namespace, name, healthCheckNodePort: 32_000 }],
+    });
+
+    /** pods of `mallory` on a alone, which drains; the pod of one claim of `good` goes to b then, and for another one any node will do */
+    async function drained(count: number): Promise<void> {
+      bed = new Bed(pool('p'));
+      await bed.join('a', 'b');
+      const onA = (index: number, spec: object) =>
+        bed.claim(index, { pool: 'p', node: 'a', ...spec }, { [nodeLabel('a')]: '0' });
+      for (const index of range(0, count)) {
+        slice('mallory', `s${index >> 4}`, 'a');
+        onA(index, local('mallory', `s${index >> 4}`));
+        bed.agent('b').refusing.add(claimName(index));
+      }
+      slice('good', 'web', 'a');
+      onA(moved, local('good', 'web'));
+      onA(cluster, { services: [{ namespace: 'good', name: 'other' }] });
+      bed.control();
+      await bed.run(12);
+      await bed.agent('a').setDraining('exclude-label');
+      await bed.run(1);
+      slice('good', 'web', 'b');
+      bed.agent('a').refusing.add(claimName(moved));
+    }
+
+    /** as bed.run, and where those two are, second by second */
+    async function watch(seconds: number): Promise<void> {
+      seen = [];
+      for (let second = 0; second < seconds; second += 1) {
+        await bed.run(1);
+        seen.push([bed.node(moved), bed.node(cluster)]);
+      }
+    }
+
+    for (const count of [MOST + 6, 700]) {
+      // or others fill that list: then it has merely not announced them
+      for (const mostRefused of [Number.POSITIVE_INFINITY, 0]) {
+        it(`have their turn within seconds (${count} of them, ${mostRefused} listed as refused)`, async () => {
+          await drained(count);
+          bed.agent('b').mostRefused = mostRefused;
+          await watch(40);
+          const end = seen.findIndex((nodes) => nodes.every((node) => node === 'b'));
+          expect(end, JSON.stringify(seen.at(-1))).to.be.within(0, 15);
+          expect(isAt(0, 'a', '2'), 'a is not left before another has it').to.equal(true);
+        });
+      }
+    }
+
+    it('wait where that node does not answer: it may announce them all any moment', async () => {
+      await drained(MOST + 6);
+      bed.agent('b').answer = () => Promise.resolve(new Map());
+      await watch(60);
+      const begun = range(0, MOST + 6).filter((index) => isAt(index, 'b', '0'));
+      expect(begun).to.have.length(MOST);
+      expect(seen.at(-1)).to.deep.equal(['a', 'a']);
+    });
+  });
+
   it('go back where two pools change places and are told to stay half-way', async () => {
     const onZone = (name: string, zone: string, generation: number) => {
       const placement = {
@@ -196,7 +270,7 @@ describe('MovesUnderWay', () => {
     const woken: string[] = [];
     const moves = new MovesUnderWay((name) => woken.push(name));
     const down = { down: 'a', up: undefined };
-    const reserve = (name: string) => moves.reserve(name, down, 0) === undefined;
+    const reserve = (name: string) => moves.reserve({ name, services: [] }, down, 0) === undefined;
     expect(range(0, MOST).every((index) => reserve(`${index}`))).to.equal(true);
     expect(reserve('1'), 'it has its slot').to.equal(true);
     expect([reserve('deleted'), reserve('next')]).to.deep.equal([false, false]);
@@ -208,10 +282,29 @@ describe('MovesUnderWay', () => {
     expect(moves.labels).to.deep.equal([]);
   });
 
+  it('gives what is free to those in line, namespaces in turn, and not to who comes later', () => {
+    const woken: string[] = [];
+    const moves = new MovesUnderWay((name) => woken.push(name));
+    const down = { down: 'a', up: undefined };
+    const reserve = (namespace: string, name: string) =>
+      moves.reserve({ name, services: [{ namespace, name: 's' }] }, down, 0) === undefined;
+    for (const index of range(0, MOST)) reserve('many', `${index}`);
+    for (const name of ['m1', 'm2', 'm3']) expect(reserve('many', name)).to.equal(false);
+    expect(reserve('few', 'f1')).to.equal(false);
+    for (const index of [0, 1, 2]) moves.end(`${index}`);
+    expect(woken).to.deep.equal(['m1', 'f1', 'm2']);
+    expect(reserve('many', 'later'), 'they are those of others').to.equal(false);
+    expect(moves.isLeaving('f1'), 'nothing of it is written').to.equal(false);
+    expect(reserve('few', 'f1')).to.equal(true);
+    expect(moves.isLeaving('f1')).to.equal(true);
+    moves.end('m1');
+    expect(woken.at(-1), 'one that needs it no more gives it on').to.equal('m3');
+  });
+
   it('puts none in line that turns round, whatever it has done so far', () => {
     const moves = new MovesUnderWay(() => undefined);
     const may = (name: string, way: { down?: string; up?: string }) =>
-      moves.reserve(name, { down: way.down, up: way.up }, 0) === undefined;
+      moves.reserve({ name, services: [] }, { down: way.down, up: way.up }, 0) === undefined;
     expect(may('left', { down: 'a' })).to.equal(true);
     expect(may('came', { up: 'b' })).to.equal(true);
     for (const index of range(0, MOST)) may(`${index}`, { down: 'b' });
