@@ -381,6 +381,8 @@ export class Mover {
     const isMove = way.down !== undefined || isStraight;
     if (isMove && liveness.isBlind) return LOOK_AGAIN;
     const nowMs = clock.now();
+    const mayLeave = way.down === undefined ? undefined : this.#refusals.mayLeave(claim);
+    if (mayLeave === false && !this.takeTurns().includes(name)) return REST;
     const inLine = this.#moves.reserve(claim, way, nowMs);
     if (inLine !== undefined) {
       const who = `${inLine.who} ${this.#nodeOf(inLine.label)}`;
@@ -388,8 +390,6 @@ export class Mover {
       return WAIT_IN_LINE;
     }
     if (!isMove) return { kind: 'write', write };
-    const mayLeave = way.down === undefined ? undefined : this.#refusals.mayLeave(claim);
-    if (mayLeave === false && !this.takeTurns().includes(name)) return REST;
     const dueMs = mayLeave === undefined ? (this.#slots.get(name) ?? budget.reserve(nowMs)) : nowMs;
     if (dueMs > nowMs) {
       this.#slots.set(name, dueMs);

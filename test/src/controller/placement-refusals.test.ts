@@ -20,6 +20,7 @@ import {
   IP_CLAIMS,
   IP_POOLS,
   inNamespace,
+  NODES,
 } from '../../../src/sources/kube/resources.ts';
 import { claimBody, claimName, exclusivePool, FakeAgent } from '../../support/fake-agents.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -338,19 +339,36 @@ describe('a holder that refuses its claim', () => {
     expect(world.told('NodeRefuses')).to.deep.equal([]);
   });
 
-  it('is left in seconds by the claim of another namespace, whatever one namespace has in line', async () => {
-    const of = (namespace: string) => ({ services: [{ namespace, name: 's' }] });
-    for (let index = 1; index < 600; index += 1) {
-      world.hold(index, index % 2 === 0 ? 'a' : 'b', of('mallory'));
+  for (const count of [600, 1500]) {
+    it(`is left in seconds by the claim of another namespace, where one namespace has ${count} in line there`, async () => {
+      const of = (namespace: string) => ({ services: [{ namespace, name: 's' }] });
+      for (let index = 1; index <= count; index += 1) {
+        world.hold(index, 'a', of('mallory'));
+        for (const { refusing } of world.agents) refusing.add(claimName(index));
+      }
+      await world.run(14);
+      world.hold(2000, 'a', of('victim'));
+      world.agent('a').refusing.add(claimName(2000));
+      await world.run(17);
+      const downs = world.moves.filter((labels) => labels.includes('"2"')).length;
+      expect(downs, 'there is a line').to.be.below(400);
+      expect(world.node(2000)).to.not.equal('a');
+    });
+  }
+
+  it('is left at once by a claim that shall be elsewhere: those that wait for their turn hold no place in the line of moves', async () => {
+    for (let index = 1; index <= 600; index += 1) {
+      world.hold(index, 'a');
       for (const { refusing } of world.agents) refusing.add(claimName(index));
     }
     await world.run(14);
-    world.hold(700, 'a', of('victim'));
-    world.agent('a').refusing.add(claimName(700));
-    await world.run(17);
-    const downs = world.moves.filter((labels) => labels.includes('"2"')).length;
-    expect(downs, 'there is a line').to.be.below(400);
-    expect(world.node(700)).to.not.equal('a');
+    const body = { metadata: { labels: { zone: 'b' } } };
+    await world.api.patch(NODES, 'b', { kind: 'merge', body });
+    const nodeSelector = { matchLabels: { zone: 'b' } };
+    const placement = { mode: 'exclusive', nodeFilter: 'fair', prependStep: 3, nodeSelector };
+    world.hold(2000, 'a', { placement });
+    await world.run(4);
+    expect(world.node(2000)).to.equal('b');
   });
 
   it('is left by few claims at a time, and those of others do not wait for them', async () => {
