@@ -146,7 +146,7 @@ const HALF = 50;
  * have a claim. There may be more than have room: last come those that are not served here, of which there are as many as there
  * are Local Services (`cutShortOf` rests on that), and among equals first those for which another node can be found. Exclusive ones that are not served here have half of
  * the room beside all others: the controller moves what is listed. Among equals namespaces come in turn, or one of them hides what others wait for. Whether any node can
- * serve a claim is not known here; one whose Services have no endpoint at all is withdrawn, and not among them.
+ * serve a claim is not known here: one whose Services have no endpoint at all is withdrawn, and not among them, but for Local Services, which are never withdrawn for that.
  */
 function exceptions(
   refusals: readonly ClaimRefusal[],
