@@ -265,7 +265,8 @@ export class Mover {
     const stands = { version: BigInt(meta.resourceVersion), isWithdrawn };
     const version = answerVersion(stands, memory.labelled.get(label));
     const told = toldBy(caches.ipNodes.get(node), formatAddress(claim.address), version);
-    const refuses = label in claim.labels && this.#refusals.see(name, node, told);
+    const level = levelsOf(claim).get(label);
+    const refuses = level !== undefined && this.#refusals.see(name, node, told, level);
     return { isGone: nodes.standingOf(node, demand).kind === 'gone', ...told, refuses };
   }
 

@@ -25,7 +25,12 @@ export interface Told {
   readonly refusal?: IpNodeRefusal;
   /** it refuses more than it lists */
   readonly isCutShort: boolean;
+  /** it may announce more, of what leaves it, than it lists levels of */
+  readonly isCrowded: boolean;
 }
+
+/** so many levels have room in any case (ip-node-status.ts), those of what leaves last */
+const LISTED_LEVELS = 300;
 
 export function toldBy(ipNode: IpNode | undefined, address: string, version: bigint): Told {
   const { levels, refused, refusedMore = 0 } = ipNode?.status ?? {};
@@ -37,6 +42,7 @@ export function toldBy(ipNode: IpNode | undefined, address: string, version: big
     ...(said !== undefined && { said }),
     ...(refusal !== undefined && { refusal }),
     isCutShort: refusedMore > 0,
+    isCrowded: (levels?.length ?? 0) >= LISTED_LEVELS,
   };
 }
 
@@ -116,8 +122,11 @@ export class PlacementRefusals {
     known.count = 0;
   }
 
-  /** A node that has a label on the claim: whether it refuses it, by its own word. */
-  see(name: string, node: string, told: Told): boolean {
+  /**
+   * A node that has a label on the claim: whether it refuses it, by its own word. One that leaves, and lists no level where so many do, may
+   * announce it to one router and refuse it to another.
+   */
+  see(name: string, node: string, told: Told, level: PreferenceLevel): boolean {
     const known = this.#claims.get(name);
     if (told.refusal === undefined) {
       if (!told.isCutShort) {
@@ -127,6 +136,7 @@ export class PlacementRefusals {
       return false;
     }
     if (told.said !== undefined) this.#of(name).heard.add(node);
+    if (told.isCrowded && level > 0) return false;
     return told.answer === 'nothing' && this.#claims.get(name)?.heard.has(node) !== true;
   }
 

@@ -61,7 +61,7 @@ export interface MoveWrite {
 }
 
 /** where a leaving holder goes, in this order, if it is free */
-export const LEAVING_LEVELS: readonly PreferenceLevel[] = [2, 1];
+export const LEAVING_LEVELS = [2, 1] as const satisfies readonly PreferenceLevel[];
 
 const LINGERING: MoveStep = {
   kind: 'wait',
@@ -194,6 +194,15 @@ export function answerVersion<T>(
  */
 export function cutOffLevel({ said }: Pick<Part, 'said'>): PreferenceLevel {
   return said === 2 ? 2 : 1;
+}
+
+/**
+ * Where a node may stand that has lost its label and has not said that it knows, for a controller that has not seen what label that was. One
+ * that renews its Lease and is merely deaf (0037) was told to leave before, so it stands where leaving holders go. It tells that
+ * level, but where some hundreds leave it at once there may be no room for it.
+ */
+export function formerLevel(part: Pick<Part, 'said' | 'isGone'>): PreferenceLevel {
+  return part.said === undefined && !part.isGone ? LEAVING_LEVELS[0] : cutOffLevel(part);
 }
 
 function removed(others: readonly Other[]): Record<string, null> {

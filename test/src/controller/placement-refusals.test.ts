@@ -311,6 +311,26 @@ describe('a holder that refuses its claim', () => {
     expect(world.moves).to.deep.equal([]);
   });
 
+  it('loses it in an orderly move where it may announce it to one router, and so many leave it that it lists no level of it', async () => {
+    world.mute.add('a');
+    const refused = [{ address: X, gate: 'allowed', message: 'tor-b has no room' }];
+    const sessions = [{ peer: 'tor', address: '192.0.2.1', state: 'Established' }] as const;
+    const joined = { open: true, reason: 'Joined', message: '', since: '' };
+    const levels = Array.from({ length: 300 }, (_, index) => ({
+      address: claimName(index + 1),
+      level: 2 as const,
+    }));
+    const draining = { reason: 'by hand', since: '' };
+    const told = { joined, sessions, refused, levels, draining, observedClaims: '99999' };
+    await world.agent('a').report(told);
+    await world.run(30);
+    expect(world.moves).to.deep.equal([
+      JSON.stringify({ [A]: '2' }),
+      JSON.stringify({ [B]: '0' }),
+      JSON.stringify({ [A]: null }),
+    ]);
+  });
+
   it('keeps it while the controller takes itself for blind', async () => {
     world.liveness.isBlind = true;
     world.agent('a').refusing.add(X);

@@ -4,7 +4,7 @@
  *
  * A node may fall silent for good (the router drops its path, later the controller calls it dead) or be cut off from the API (it steps
  * down by itself, further when its Lease has run out, later the controller calls it dead, later it comes back): one at a time. Or nodes refuse
- * the claim and accept it again, as many at once as like. Or one renews its Lease and is deaf to its claims. Or, while one is cut off, others
+ * the claim and accept it again, as many at once as like. Or nodes list no level that they leave at, since thousands leave them. Or one renews its Lease and is deaf to its claims. Or, while one is cut off, others
  * start anew, or the whole API is away. Or the claim is withdrawn and announced again, beside nodes that are deaf to it. Drains, whose wait may be over, and crashes of the controller come at any time.
  *
  * Three routers look at the same paths: one that ignores GRACEFUL_SHUTDOWN, one that honours it, and one of the same AS. A fault is two paths
@@ -23,6 +23,7 @@ import { assign } from '../../../src/scheduler/assign.ts';
 import {
   answerVersion,
   cutOffLevel,
+  formerLevel,
   type MoveWrite,
   moveStep,
   type Part,
@@ -40,6 +41,11 @@ interface ClaimObject {
   readonly epoch: number;
   /** labels that were taken away, of nodes that had not said that they know */
   readonly former: ReadonlySet<string>;
+}
+
+interface Left {
+  readonly version: number;
+  readonly level: PreferenceLevel;
 }
 
 interface Agent {
@@ -163,6 +169,7 @@ function compare(one: readonly number[], other: readonly number[]): number {
 export class MoveModel {
   readonly #faults: Faults;
   readonly #leaving: readonly PreferenceLevel[] | undefined;
+  readonly #isCrowded: boolean;
   #object: ClaimObject = {
     version: 1,
     levels: new Map(),
@@ -175,17 +182,21 @@ export class MoveModel {
   readonly #agents = new Map<string, Agent>();
   readonly #avoid = new Set<string>();
   /** labels that were taken away, the version that did it, and the level that it had */
-  readonly #left = new Map<string, { readonly version: number; readonly level: PreferenceLevel }>();
+  readonly #left = new Map<string, Left>();
   /** versions of the writes in which labels got their values, while the controller remembers them */
   readonly #labelled = new Map<string, number>();
   #isOverdue = false;
   #hasPath = false;
   writes = 0;
 
-  /** `leaving`: where holders go instead, to see that the model notices */
-  constructor(faults: Faults, leaving?: readonly PreferenceLevel[]) {
+  /** `leaving`: where holders go instead, to see that the model notices; `isCrowded`: no node lists what leaves it */
+  constructor(
+    faults: Faults,
+    more: { readonly leaving?: readonly PreferenceLevel[]; readonly isCrowded?: true } = {},
+  ) {
     this.#faults = faults;
-    this.#leaving = leaving;
+    this.#leaving = more.leaving;
+    this.#isCrowded = more.isCrowded === true;
     for (const node of NODES) this.#agents.set(node, newAgent());
   }
 
@@ -323,7 +334,8 @@ export class MoveModel {
     const agent = this.agent(node);
     if (agent.state !== 'up') return;
     const { knows: version, standing, isRefusing, isAtRest } = agent;
-    agent.report = { version, answer: isAtRest ? 'nothing' : told(standing), isRefusing };
+    const isUnlisted = isAtRest || (this.#isCrowded && (agent.label ?? 0) > 0);
+    agent.report = { version, answer: isUnlisted ? 'nothing' : told(standing), isRefusing };
     if (isRefusing) return;
     agent.isUntold = false;
     // that its holder has just died nobody can know yet
@@ -528,7 +540,7 @@ export class MoveModel {
     });
     return new Set([
       ...levels,
-      ...remembered.map((label) => cutOffLevel(this.#part(label, version))),
+      ...remembered.map((label) => formerLevel(this.#part(label, version))),
     ]);
   }
 

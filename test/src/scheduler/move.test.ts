@@ -202,9 +202,35 @@ describe('the move of an exclusive claim', () => {
     expect(model.agent('c').standing?.level, 'holds, and is fenced').to.equal(1);
   });
 
+  for (const faults of ['refusal', 'deafness', 'chain'] as const) {
+    it(`shows neither where so many leave a node that it lists no level of this claim (${faults})`, () => {
+      fc.assert(
+        fc.property(events, (run) => {
+          const model = new MoveModel(faults, { isCrowded: true });
+          expect(faultOf(model, run)).to.equal(undefined);
+        }),
+        { numRuns: RUNS },
+      );
+    });
+  }
+
+  it('shows no equal paths where one that listed no level hears of nothing, and a new leader moves the claim on', () => {
+    const model = new MoveModel('deafness', { isCrowded: true });
+    const words =
+      'step drain:a sync step apply:a deafen:a report:a sync step apply:b report:b sync step crash drain:b sync step apply:b';
+    for (const word of words.split(' ')) {
+      model.run(eventOf(word));
+      expect(model.fault, word).to.equal(undefined);
+    }
+    expect(model.paths).to.equal('a:2 b:1 c:- d:-');
+  });
+
   it('would show two equal paths if a leaving holder stood where one that is cut off goes', () => {
     const found = fc.check(
-      fc.property(events, (run) => faultOf(new MoveModel('silence', [1]), run) === undefined),
+      fc.property(
+        events,
+        (run) => faultOf(new MoveModel('silence', { leaving: [1] }), run) === undefined,
+      ),
       { numRuns: 20_000, seed: 1 },
     );
     expect(found.failed).to.equal(true);
