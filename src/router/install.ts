@@ -1,11 +1,13 @@
 /**
  * Keeps the kernel's table what the router's is: one multipath route per prefix, all next hops that are in use. What the kernel refuses
  * is kept as a sentence and tried again each second, later each ten seconds, and at once when a link or an address changes; what the
- * kernel dropped by itself (a link went down) or somebody removed is found by looking, then and every ten seconds. A hundred
- * thousand routes are written in pieces, between which timers and neighbours have their turn.
+ * kernel dropped by itself (a link went down) or somebody removed is found by looking, then and every ten seconds.
  *
  * One next hop that cannot be reached does not cost the others: the route is installed with those that the kernel takes, and the
  * rest is tried again without touching what works.
+ *
+ * However much changes or is refused at once, one turn of the clock asks the kernel for so much and no more, by counted next hops;
+ * then timers and neighbours have their turn. Next hops that nobody announces any more go before all else.
  */
 
 import {
@@ -20,7 +22,7 @@ import {
   type Timer,
 } from 'bgp-ts';
 import { NetlinkError } from '../linux/netlink-calls.ts';
-import type { KernelNextHop, KernelRoute, RouteTable } from '../linux/route-table.ts';
+import type { KernelNextHop, RouteTable } from '../linux/route-table.ts';
 import type { RibRoute } from './rib.ts';
 
 export interface RouteSyncOptions {
@@ -36,8 +38,12 @@ const RETRY_MS = 1000;
 const CHECK_MS = 10_000;
 /** of the time for which it has been refused: a gateway that comes back soon is found soon */
 const RETRY_SHARE = 0.25;
-/** each change of a route, and each tick, writes at most so many; the rest waits for the next turn */
-const PIECE = 200;
+/** in next hops: what the kernel is asked for in one turn; the rest waits for the next one */
+const TURN_HOPS = 2000;
+/** what a call costs besides its next hops */
+const CALL_HOPS = 9;
+/** calls may be slow, however few: others hold the kernel's lock, or a route of theirs is looked for in a long table */
+const TURN_MS = 20;
 const NONE: ReadonlySet<string> = new Set();
 
 interface Wanted {
@@ -46,7 +52,11 @@ interface Wanted {
   readonly hops: ReadonlyMap<string, KernelNextHop>;
   /** keys of those that the kernel has */
   installed: ReadonlySet<string>;
+  /** the kernel has others than was told last */
+  isUntold: boolean;
   problem?: string;
+  /** on its way, a call to the kernel each; ends with what is in the way */
+  steps?: Generator<void, string | undefined>;
 }
 
 interface Trouble {
@@ -58,11 +68,20 @@ export class RouteSync {
   readonly #options: RouteSyncOptions;
   readonly #wanted = new Map<PrefixKey, Wanted>();
   /** wanted no more, and not known to be gone */
-  readonly #unwanted = new Map<PrefixKey, Prefix>();
+  readonly #unwanted = new Map<PrefixKey, Pick<Wanted, 'prefix' | 'installed'>>();
   /** what the kernel refuses to write or to remove */
   readonly #troubled = new Map<PrefixKey, Trouble>();
-  /** to be written or removed, in this turn or one of the next */
-  readonly #queue = new Set<PrefixKey>();
+  /** to be written or removed, in this turn or one of the next: the kernel has next hops that nobody announces any more */
+  readonly #stale = new Set<PrefixKey>();
+  /** those that are not begun */
+  readonly #fresh = new Set<PrefixKey>();
+  /** of some hops the kernel does not take, which is found out one by one */
+  readonly #refused = new Set<PrefixKey>();
+  readonly #queues = [this.#stale, this.#fresh, this.#refused];
+  /** of this turn's */
+  #hopsLeft = TURN_HOPS;
+  /** undefined while the kernel has been asked for nothing in this turn */
+  #endMs: number | undefined;
   #timer: Timer | undefined;
   #timerMs = 0;
   #checkMs = 0;
@@ -79,7 +98,7 @@ export class RouteSync {
     this.#checkMs = this.#options.clock.now() + CHECK_MS;
     this.#unwatch = this.#options.watch(() => {
       this.#look();
-      for (const key of this.#troubled.keys()) this.#queue.add(key);
+      for (const key of this.#troubled.keys()) this.#enqueue(key);
       this.#work();
     });
     this.#plan();
@@ -103,7 +122,7 @@ export class RouteSync {
     this.#wanted.clear();
     this.#troubled.clear();
     this.#unwanted.clear();
-    this.#queue.clear();
+    for (const queue of this.#queues) queue.clear();
     // what a router that never started finds there may be another's that runs
     const problem = this.#unwatch === undefined ? undefined : this.#clear();
     this.#options.table.close();
@@ -122,19 +141,30 @@ export class RouteSync {
     if (hops.size === 0) {
       if (before === undefined) return;
       this.#wanted.delete(key);
-      this.#unwanted.set(key, prefix);
+      this.#unwanted.set(key, before);
     } else {
       if (before !== undefined && hasSameKeys(before.hops, hops)) return;
+      const left = this.#unwanted.get(key);
       this.#unwanted.delete(key);
-      this.#wanted.set(key, { prefix, hops, installed: before?.installed ?? NONE });
+      const installed = (before ?? left)?.installed ?? NONE;
+      const isUntold = before?.isUntold ?? left !== undefined;
+      this.#wanted.set(key, { prefix, hops, installed, isUntold });
     }
     this.#troubled.delete(key);
-    this.#queue.add(key);
+    this.#enqueue(key);
+  }
+
+  /** From its beginning, also where it is on its way. */
+  #enqueue(key: PrefixKey): void {
+    const wanted = this.#wanted.get(key);
+    const to = wanted === undefined || hasStale(wanted) ? this.#stale : this.#fresh;
+    for (const queue of this.#queues) if (queue !== to) queue.delete(key);
+    delete wanted?.steps;
+    to.add(key);
   }
 
   #remove(prefix: Prefix): void {
-    const outcome = this.#options.table.remove(prefix);
-    const problem = outcome.kind === 'done' ? undefined : outcome.sentence;
+    const problem = this.#callRemove(prefix);
     const key = prefixKey(prefix);
     if (problem === undefined) this.#unwanted.delete(key);
     this.#judge(key, problem);
@@ -142,42 +172,61 @@ export class RouteSync {
   }
 
   /** All of them, else those that the kernel has and takes, one by one: what works is never taken away to try. */
-  #install(wanted: Wanted): void {
-    const { table } = this.#options;
-    const all = table.replace(routeOf(wanted, [...wanted.hops.keys()]));
-    if (all.kind === 'done') {
-      this.#note(wanted, [...wanted.hops.keys()], undefined);
-      return;
+  *#install(wanted: Wanted): Generator<void, string | undefined> {
+    const keys = [...wanted.hops.keys()];
+    let problem = this.#callReplace(wanted, keys);
+    if (problem === undefined) return undefined;
+    if (hasStale(wanted)) yield* this.#takeAway(wanted);
+    for (const key of keys) {
+      if (wanted.installed.has(key) || keys.length === 1) continue;
+      yield;
+      const taken = keys.filter((each) => each === key || wanted.installed.has(each));
+      const sentence = this.#callReplace(wanted, taken);
+      if (sentence !== undefined) problem = `${sentence} (next hop ${hopText(wanted, key)})`;
     }
-    const kept = [...wanted.hops.keys()].filter((key) => wanted.installed.has(key));
-    const taken = [...kept];
-    let problem = all.sentence;
-    for (const key of wanted.hops.keys()) {
-      if (taken.includes(key) || wanted.hops.size === 1) continue;
-      const outcome = table.replace(routeOf(wanted, [...taken, key]));
-      if (outcome.kind === 'done') taken.push(key);
-      else problem = `${outcome.sentence} (next hop ${hopText(wanted.hops.get(key))})`;
-    }
-    if (taken.length === kept.length && kept.length < wanted.installed.size) {
-      // next hops that nobody announces any more are still there
-      if (kept.length > 0) table.replace(routeOf(wanted, kept));
-      else table.remove(wanted.prefix);
-    }
-    this.#note(wanted, taken, problem);
+    return problem;
   }
 
-  #note(wanted: Wanted, installed: readonly string[], problem: string | undefined): void {
-    const isNews =
-      wanted.problem !== problem ||
-      installed.length !== wanted.installed.size ||
-      installed.some((key) => !wanted.installed.has(key));
-    wanted.installed = new Set(installed);
+  /** Next hops that nobody announces any more, for those that stay; for the first one that is taken, where these are not. */
+  *#takeAway(wanted: Wanted): Generator<void, void> {
+    const keys = [...wanted.hops.keys()];
+    const kept = keys.filter((key) => wanted.installed.has(key));
+    const ways = kept.length > 1 && kept.length < keys.length ? [kept] : [];
+    const others = keys.filter((key) => !wanted.installed.has(key));
+    if (keys.length > 1) for (const key of [...kept, ...others]) ways.push([key]);
+    for (const way of ways) {
+      yield;
+      if (this.#callReplace(wanted, way) === undefined) return;
+    }
+    yield;
+    if (this.#callRemove(wanted.prefix) === undefined) setInstalled(wanted, []);
+  }
+
+  #callReplace(wanted: Wanted, keys: readonly string[]): string | undefined {
+    const { prefix, hops } = wanted;
+    const nextHops = keys.flatMap((key) => hops.get(key) ?? []);
+    this.#hopsLeft -= CALL_HOPS + nextHops.length;
+    const outcome = this.#options.table.replace({ prefix, nextHops });
+    if (outcome.kind !== 'done') return outcome.sentence;
+    setInstalled(wanted, keys);
+    return undefined;
+  }
+
+  #callRemove(prefix: Prefix): string | undefined {
+    this.#hopsLeft -= CALL_HOPS + 1;
+    const outcome = this.#options.table.remove(prefix);
+    return outcome.kind === 'done' ? undefined : outcome.sentence;
+  }
+
+  #note(wanted: Wanted, problem: string | undefined): void {
+    const isNews = wanted.isUntold || wanted.problem !== problem;
+    wanted.isUntold = false;
     if (problem === undefined) delete wanted.problem;
     else wanted.problem = problem;
     this.#judge(prefixKey(wanted.prefix), problem);
     if (!isNews) return;
-    const gateways = installed.flatMap((key) => wanted.hops.get(key)?.gateway ?? []);
-    this.#options.onOutcome(wanted.prefix, gateways, problem);
+    const gateways = Array.from(wanted.installed, (key) => wanted.hops.get(key)?.gateway ?? []);
+    this.#options.onOutcome(wanted.prefix, gateways.flat(), problem);
   }
 
   #judge(key: PrefixKey, problem: string | undefined): void {
@@ -193,10 +242,12 @@ export class RouteSync {
 
   #tick(): void {
     this.#timer = undefined;
+    this.#hopsLeft = TURN_HOPS;
+    this.#endMs = undefined;
     const nowMs = this.#options.clock.now();
     if (nowMs >= this.#checkMs) this.#look();
-    if (this.#queue.size === 0) {
-      for (const [key, { dueMs }] of this.#troubled) if (dueMs <= nowMs) this.#queue.add(key);
+    if (this.#isIdle()) {
+      for (const [key, { dueMs }] of this.#troubled) if (dueMs <= nowMs) this.#enqueue(key);
     }
     this.#work();
   }
@@ -209,24 +260,61 @@ export class RouteSync {
     if (present === undefined) return;
     for (const [key, wanted] of this.#wanted) {
       const installed = present.get(key) ?? NONE;
-      const isAsBefore = this.#troubled.has(key) && hasSameKeys(wanted.installed, installed);
-      wanted.installed = installed;
-      if (!isAsBefore && !hasSameKeys(wanted.hops, installed)) this.#queue.add(key);
+      const isOnItsWay = wanted.steps !== undefined || this.#troubled.has(key);
+      if (hasSameKeys(wanted.installed, installed)) {
+        if (isOnItsWay) continue;
+      } else {
+        wanted.installed = installed;
+        wanted.isUntold = true;
+      }
+      if (!hasSameKeys(wanted.hops, installed)) this.#enqueue(key);
     }
   }
 
   #work(): void {
-    let left = PIECE;
-    for (const key of this.#queue) {
-      if (left === 0) break;
-      left -= 1;
-      this.#queue.delete(key);
-      const wanted = this.#wanted.get(key);
-      const unwanted = this.#unwanted.get(key);
-      if (wanted !== undefined) this.#install(wanted);
-      else if (unwanted !== undefined) this.#remove(unwanted);
+    for (const queue of this.#queues) {
+      for (const key of queue) {
+        if (!this.#hasTime()) break;
+        this.#go(key, queue);
+      }
     }
     this.#plan();
+  }
+
+  #hasTime(): boolean {
+    const nowMs = this.#options.clock.now();
+    this.#endMs ??= nowMs + TURN_MS;
+    return this.#hopsLeft > 0 && nowMs < this.#endMs;
+  }
+
+  /** As far as this turn allows, or until it belongs to another queue. */
+  #go(key: PrefixKey, queue: Set<PrefixKey>): void {
+    const wanted = this.#wanted.get(key);
+    if (wanted === undefined) {
+      queue.delete(key);
+      const unwanted = this.#unwanted.get(key);
+      if (unwanted !== undefined) this.#remove(unwanted.prefix);
+      return;
+    }
+    wanted.steps ??= this.#install(wanted);
+    do {
+      const { done, value } = wanted.steps.next();
+      if (done) {
+        queue.delete(key);
+        delete wanted.steps;
+        this.#note(wanted, value ?? undefined);
+        return;
+      }
+      const next = hasStale(wanted) ? this.#stale : this.#refused;
+      if (next === queue) continue;
+      queue.delete(key);
+      next.add(key);
+      return;
+    } while (this.#hasTime());
+  }
+
+  #isIdle(): boolean {
+    return this.#queues.every(({ size }) => size === 0);
   }
 
   /** undefined where the kernel could not be asked just now */
@@ -257,7 +345,9 @@ export class RouteSync {
     const { clock } = this.#options;
     const nowMs = clock.now();
     const retryMs = this.#troubled.size > 0 ? nowMs + RETRY_MS : this.#checkMs;
-    const dueMs = this.#queue.size > 0 ? nowMs : Math.min(retryMs, this.#checkMs);
+    // a turn in which the kernel was asked for something ends with the next tick
+    const isBusy = this.#endMs !== undefined || !this.#isIdle();
+    const dueMs = isBusy ? nowMs : Math.min(retryMs, this.#checkMs);
     if (this.#timer !== undefined && this.#timerMs <= dueMs) return;
     this.#timer?.cancel();
     this.#timerMs = dueMs;
@@ -265,8 +355,17 @@ export class RouteSync {
   }
 }
 
-function routeOf({ prefix, hops }: Wanted, keys: readonly string[]): KernelRoute {
-  return { prefix, nextHops: keys.flatMap((key) => hops.get(key) ?? []) };
+/** the kernel has next hops that nobody announces any more */
+function hasStale({ installed, hops }: Wanted): boolean {
+  for (const key of installed) if (!hops.has(key)) return true;
+  return false;
+}
+
+function setInstalled(wanted: Wanted, keys: readonly string[]): void {
+  const installed = new Set(keys);
+  if (hasSameKeys(wanted.installed, installed)) return;
+  wanted.installed = installed;
+  wanted.isUntold = true;
 }
 
 /** fe80::1 on eth0 is another next hop than fe80::1 on eth1; of all others the kernel knows the interface by itself */
@@ -275,8 +374,9 @@ function hopKey({ gateway, interface: name }: KernelNextHop): string {
   return isLinkLocal(gateway) ? `${addressKey(gateway)}%${name}` : addressKey(gateway);
 }
 
-function hopText(hop: KernelNextHop | undefined): string {
-  return hop?.gateway === undefined ? 'none' : formatAddress(hop.gateway);
+function hopText({ hops }: Wanted, key: string): string {
+  const gateway = hops.get(key)?.gateway;
+  return gateway === undefined ? 'none' : formatAddress(gateway);
 }
 
 type Keys = Pick<ReadonlySet<string>, 'size' | 'has' | 'keys'>;

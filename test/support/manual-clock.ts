@@ -53,6 +53,14 @@ export class ManualClock implements Clock {
     this.#nowMs = targetMs;
   }
 
+  /** fires what is due now, without what that starts: one turn */
+  turn(): void {
+    const due = [...this.#entries].filter(({ dueMs }) => dueMs <= this.#nowMs);
+    for (const entry of due.toSorted((a, b) => a.dueMs - b.dueMs || a.order - b.order)) {
+      if (this.#entries.delete(entry)) entry.callback();
+    }
+  }
+
   #first(): Entry | undefined {
     let first: Entry | undefined;
     for (const entry of this.#entries) {

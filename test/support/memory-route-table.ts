@@ -15,6 +15,8 @@ export class MemoryRouteTable implements RouteTable {
   isClosed = false;
   /** how often a route was to be written or removed */
   attempts = 0;
+  /** and with how many next hops in all */
+  attemptedHops = 0;
   /** every change that was asked for and made, as text */
   readonly changes: string[] = [];
 
@@ -24,6 +26,7 @@ export class MemoryRouteTable implements RouteTable {
 
   replace(route: KernelRoute): Outcome {
     this.attempts += 1;
+    this.attemptedHops += route.nextHops.length;
     const gateways = texts(route);
     const lost = gateways.find((each) => this.reachable?.has(each) === false);
     const prefix = formatPrefix(route.prefix);

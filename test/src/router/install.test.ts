@@ -1,6 +1,6 @@
 /** What is in the kernel follows what is wanted, through refusals and losses. */
 
-import { address, prefix } from 'bgp-ts';
+import { address, formatPrefix, prefix } from 'bgp-ts';
 import { expect } from 'chai';
 import { RouteSync } from '../../../src/router/install.ts';
 import type { RibRoute } from '../../../src/router/rib.ts';
@@ -37,7 +37,30 @@ class World {
     },
     onOutcome: (_prefix, _hops, problem) => this.problems.push(problem),
   });
+  /** what the kernel was asked for at most in one turn, each timer being one */
+  readonly most = { calls: 0, hops: 0 };
+
+  constructor() {
+    const startTimer = this.clock.startTimer.bind(this.clock);
+    this.clock.startTimer = (delayMs, callback) => startTimer(delayMs, () => this.inTurn(callback));
+  }
+
+  inTurn(work: () => void): void {
+    const { attempts, attemptedHops } = this.table;
+    work();
+    this.most.calls = Math.max(this.most.calls, this.table.attempts - attempts);
+    this.most.hops = Math.max(this.most.hops, this.table.attemptedHops - attemptedHops);
+  }
 }
+
+function hostRoutes(count: number, hops: readonly string[]): RibRoute[] {
+  return Array.from({ length: count }, (_, at) =>
+    route(`203.0.${at >> 8}.${at & 255}/32`, ...hops),
+  );
+}
+
+const gateways = (count: number) => Array.from({ length: count }, (_, at) => `192.0.2.${at + 1}`);
+const used = (hops: readonly string[]) => hops.map((each) => `+${each}`);
 
 describe('routes in the kernel', () => {
   it('are those in use, each gateway once; unchanged ones are not written again', () => {
@@ -165,28 +188,140 @@ describe('routes in the kernel', () => {
     const world = new World();
     const { sync, table, clock } = world;
     sync.start();
-    const prefixes = Array.from({ length: 1000 }, (_, at) => `203.0.${at >> 8}.${at & 255}/32`);
-    let mostInTurn = 0;
-    const inTurn = (work: () => void) => {
-      const before = table.attempts;
-      work();
-      mostInTurn = Math.max(mostInTurn, table.attempts - before);
-    };
-    const startTimer = clock.startTimer.bind(clock);
-    clock.startTimer = (delayMs, callback) => startTimer(delayMs, () => inTurn(callback));
+    const routes = (hops: readonly string[]) => hostRoutes(1000, hops);
+    const inTurn = (work: () => void) => world.inTurn(work);
     table.reachable = new Set();
-    inTurn(() => sync.set(prefixes.map((each) => route(each, '+192.0.2.11'))));
+    inTurn(() => sync.set(routes(['+192.0.2.11'])));
     clock.advance(0);
-    expect(prefixes.every((each) => sync.problem(prefix(each)) !== undefined)).to.equal(true);
+    const problems = routes([]).map((each) => sync.problem(each.prefix));
+    expect(problems.every((each) => each !== undefined)).to.equal(true);
     clock.advance(5000);
     table.reachable = new Set(['192.0.2.11']);
     inTurn(() => world.changeLinks());
     clock.advance(0);
     expect(Object.keys(table.table)).to.have.length(1000);
-    inTurn(() => sync.set(prefixes.map((each) => route(each))));
+    inTurn(() => sync.set(routes([])));
     clock.advance(0);
     expect(table.table).to.deep.equal({});
-    expect(mostInTurn).to.be.below(300);
+    expect(world.most.calls).to.be.below(300);
     expect(clock.pendingTimers).to.equal(1);
+  });
+
+  it('are written a piece a turn, by next hops, also where they are set a hundred times in it', () => {
+    const world = new World();
+    const { sync, table, clock } = world;
+    sync.start();
+    const hops = used(gateways(100));
+    world.inTurn(() => sync.set(hostRoutes(200, hops)));
+    clock.advance(0);
+    world.inTurn(() => {
+      for (let left = 99; left >= 1; left -= 1) sync.set(hostRoutes(200, hops.slice(0, left)));
+    });
+    clock.advance(0);
+    const wanted = hostRoutes(200, []).map(({ prefix: to }) => [formatPrefix(to), ['192.0.2.1']]);
+    expect(table.table).to.deep.equal(Object.fromEntries(wanted));
+    expect(world.most.hops, 'next hops in one turn').to.be.within(1, 3000);
+    expect(world.most.calls, 'calls in one turn').to.be.within(1, 300);
+    expect(clock.pendingTimers).to.equal(1);
+  });
+
+  it('cost so many calls a turn, however many next hops the kernel refuses', () => {
+    const world = new World();
+    const { sync, table, clock, problems } = world;
+    sync.start();
+    const hops = gateways(100);
+    table.reachable = new Set([...hops.slice(0, 50), ...hops.slice(60)]);
+    world.inTurn(() => sync.set(hostRoutes(200, used(hops))));
+    clock.advance(0);
+    expect(table.table['203.0.0.199/32']).to.have.length(90);
+    for (const { prefix: to } of hostRoutes(200, [])) table.lose(formatPrefix(to));
+    table.reachable = new Set();
+    problems.length = 0;
+    world.inTurn(() => world.changeLinks());
+    clock.advance(0);
+    expect(problems.filter((each) => each !== undefined)).to.have.length(200);
+    clock.advance(5000);
+    expect(world.most.calls, 'calls in one turn').to.be.within(1, 300);
+    expect(world.most.hops, 'next hops in one turn').to.be.within(1, 3000);
+  });
+
+  it('wait for the next turn where the kernel takes its time, however few they are', () => {
+    const world = new World();
+    const { sync, table, clock } = world;
+    let lateMs = 0;
+    const [now, replace] = [clock.now.bind(clock), table.replace.bind(table)];
+    clock.now = () => now() + lateMs;
+    table.replace = (one) => {
+      lateMs += 10;
+      return replace(one);
+    };
+    sync.start();
+    world.inTurn(() => sync.set(hostRoutes(50, ['+192.0.2.1'])));
+    clock.advance(0);
+    expect(Object.keys(table.table)).to.have.length(50);
+    expect(world.most.calls, 'calls in one turn').to.be.within(1, 2);
+  });
+
+  it('that nobody announces any more go before those that are new or refused', () => {
+    const world = new World();
+    const { sync, table } = world;
+    sync.start();
+    const other = '203.0.113.1/32';
+    sync.set([route(VIP, '+192.0.2.1', '+192.0.2.2'), route(other, '+192.0.2.2')]);
+    world.clock.turn();
+    table.reachable = new Set(['192.0.2.1', '192.0.2.2']);
+    sync.set(hostRoutes(1000, used(gateways(100))));
+    sync.set([route(VIP, '+192.0.2.1'), route(other)]);
+    world.clock.turn();
+    expect(table.table[VIP]).to.deep.equal(['192.0.2.1']);
+    expect(table.table).to.not.have.keys(other);
+  });
+
+  it('lose next hops that nobody announces, also where others come before that is done, and are refused', () => {
+    const { sync, table, clock } = new World();
+    sync.start();
+    sync.set([route(VIP, '+192.0.2.1')]);
+    table.refusesRemoval = true;
+    sync.set([route(VIP)]);
+    table.refusesRemoval = false;
+    table.reachable = new Set();
+    sync.set([route(VIP, '+192.0.2.2')]);
+    clock.advance(0);
+    expect(table.table).to.deep.equal({});
+  });
+
+  it('lose next hops that nobody announces, also while the kernel refuses one of those that stay', () => {
+    const { sync, table } = new World();
+    sync.start();
+    sync.set([route(VIP, '+192.0.2.1', '+192.0.2.2', '+192.0.2.3')]);
+    table.reachable = new Set(['192.0.2.2', '192.0.2.3']);
+    sync.set([route(VIP, '+192.0.2.1', '+192.0.2.2')]);
+    expect(table.table).to.deep.equal({ [VIP]: ['192.0.2.2'] });
+  });
+
+  it('change hands without a gap while the kernel refuses one of the new next hops', () => {
+    const { sync, table } = new World();
+    sync.start();
+    sync.set([route(VIP, '+192.0.2.1')]);
+    table.reachable = new Set(['192.0.2.3']);
+    sync.set([route(VIP, '+192.0.2.2', '+192.0.2.3')]);
+    expect(table.table).to.deep.equal({ [VIP]: ['192.0.2.3'] });
+    expect(table.changes.filter((each) => each.endsWith('removed'))).to.deep.equal([]);
+  });
+
+  it('that change while they are tried one by one keep nothing of what was tried', () => {
+    const world = new World();
+    const { sync, table, clock } = world;
+    sync.start();
+    const hops = gateways(100);
+    table.reachable = new Set(hops.slice(0, 99));
+    sync.set([route(VIP, ...used(hops))]);
+    world.clock.turn();
+    expect(table.table[VIP]?.length, 'on the way').to.be.within(1, 98);
+    table.reachable = new Set();
+    sync.set([route(VIP, '+198.51.100.1')]);
+    clock.advance(0);
+    expect(table.table).to.deep.equal({});
+    expect(sync.problem(prefix(VIP))).to.match(/no way/);
   });
 });
