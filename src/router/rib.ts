@@ -1,7 +1,7 @@
 /**
  * What all neighbours have announced, and which next hops follow from it. Takes UPDATEs as they come, looks again only at the
- * prefixes that they touch, and hands out those whose next hops are others than before. Pure: no clock, no socket; whether an
- * address is our own is asked of the owner.
+ * prefixes that they touch, and hands out those whose next hops are others than before, as many at a time as the owner has time
+ * for. Pure: no clock, no socket; whether an address is our own is asked of the owner.
  *
  * An announcement replaces what its neighbour said before of that prefix, also where it cannot be used: a loop, or a next hop that
  * leads nowhere (RFC 4271 §9.1.2, §5.1.3). Limits are not here: the speaker counts before it tells.
@@ -78,7 +78,9 @@ export class Rib {
   readonly #settings: RibSettings;
   readonly #neighbours = new Map<string, Neighbour>();
   readonly #table = new Map<PrefixKey, Entry>();
-  /** prefixes that an UPDATE has touched since `changes()` was asked */
+  /** prefixes that have lost a path, or have another in its place, since `changes()` looked at them */
+  readonly #lost = new Set<PrefixKey>();
+  /** prefixes that have got a path since then */
   readonly #touched = new Set<PrefixKey>();
 
   constructor(settings: RibSettings) {
@@ -95,8 +97,8 @@ export class Rib {
   down(name: string): void {
     const neighbour = this.#neighbours.get(name);
     if (neighbour === undefined) return;
-    this.#withdraw(neighbour, [...neighbour.prefixes.values()]);
     this.#neighbours.delete(name);
+    for (const key of neighbour.prefixes.keys()) this.#lose(name, key);
   }
 
   /** What of it cannot be used, and why. What a neighbour that is not `up` says is not heard. */
@@ -122,21 +124,45 @@ export class Rib {
     if (neighbour !== undefined) this.#withdraw(neighbour, prefixes);
   }
 
-  /** Routes whose next hops are others than when this was last asked, each as it is now. */
-  changes(): readonly RibRoute[] {
+  /**
+   * Routes whose next hops are others than when this was last asked, each as it is now; first those that have lost a path. Ends
+   * when it has looked at so many paths, at the end of a prefix; `isSettled` says whether that was all.
+   */
+  changes(mostPaths = Infinity): readonly RibRoute[] {
     const changed: RibRoute[] = [];
-    for (const key of this.#touched) {
-      const entry = this.#table.get(key);
-      if (entry === undefined) continue;
-      const before = entry.shown.nextHops;
-      const nextHops = nextHopsOf([...entry.paths.values()]);
-      if (nextHops.length === 0) this.#table.delete(key);
-      if (areEqual(before, nextHops)) continue;
-      entry.shown = { prefix: entry.prefix, nextHops };
-      changed.push(entry.shown);
+    let left = mostPaths;
+    for (const keys of [this.#lost, this.#touched]) {
+      for (const key of keys) {
+        if (left <= 0) return changed;
+        this.#lost.delete(key);
+        this.#touched.delete(key);
+        const entry = this.#table.get(key);
+        if (entry === undefined) continue;
+        left -= Math.max(entry.paths.size, 1);
+        const route = this.#look(key, entry);
+        if (route !== undefined) changed.push(route);
+      }
     }
-    this.#touched.clear();
     return changed;
+  }
+
+  /** `changes()` has nothing left to look at */
+  get isSettled(): boolean {
+    return !this.hasLost && this.#touched.size === 0;
+  }
+
+  /** some that have lost a path are left to look at */
+  get hasLost(): boolean {
+    return this.#lost.size > 0;
+  }
+
+  #look(key: PrefixKey, entry: Entry): RibRoute | undefined {
+    const before = entry.shown.nextHops;
+    const nextHops = nextHopsOf([...entry.paths.values()]);
+    if (nextHops.length === 0) this.#table.delete(key);
+    if (areEqual(before, nextHops)) return undefined;
+    entry.shown = { prefix: entry.prefix, nextHops };
+    return entry.shown;
   }
 
   /** As of the last `changes()`, in order of prefixes, IPv4 first. */
@@ -208,18 +234,23 @@ export class Rib {
       entry = { prefix, paths: new Map(), shown: { prefix, nextHops: NOTHING } };
       this.#table.set(key, entry);
     }
-    entry.paths.set(neighbour.peer.name, path);
+    const { name } = neighbour.peer;
+    const touched = entry.paths.has(name) ? this.#lost : this.#touched;
+    touched.add(key);
+    entry.paths.set(name, path);
     neighbour.prefixes.set(key, prefix);
-    this.#touched.add(key);
   }
 
   #withdraw(neighbour: Neighbour, prefixes: readonly Prefix[]): void {
     for (const prefix of prefixes) {
       const key = prefixKey(prefix);
-      if (!neighbour.prefixes.delete(key)) continue;
-      this.#table.get(key)?.paths.delete(neighbour.peer.name);
-      this.#touched.add(key);
+      if (neighbour.prefixes.delete(key)) this.#lose(neighbour.peer.name, key);
     }
+  }
+
+  #lose(name: string, key: PrefixKey): void {
+    this.#table.get(key)?.paths.delete(name);
+    this.#lost.add(key);
   }
 }
 

@@ -3,7 +3,8 @@
  * table, installs. It announces nothing. The shell around rib.ts (choice), install.ts (kernel) and a Speaker of bgp-ts (sessions).
  *
  * What changes is gathered for one turn of the clock before it acts: an UPDATE that takes a neighbour over its limit is told before
- * the session ends, and a burst of UPDATEs costs one look per prefix.
+ * the session ends, and a burst of UPDATEs, or the end of all sessions at once, costs one look per prefix. One turn looks at so
+ * many paths and no more.
  */
 
 import {
@@ -74,6 +75,8 @@ const IDLE_HOLD = { idleHoldSeconds: 5, idleHoldMaximumSeconds: 60 } as const;
 const GOODBYE_MS = 1000;
 /** of the routes of one UPDATE */
 const REJECTED_SHOWN = 3;
+/** in one turn; what is left waits for the next one */
+const TURN_PATHS = 10_000;
 
 export class Router {
   readonly #settings: RouterSettings;
@@ -84,6 +87,8 @@ export class Router {
   readonly #subscribers = new Set<(event: RouterEvent) => void>();
   /** our side of the sessions that are up, by neighbour: no next hop either */
   readonly #locals = new Map<string, Address>();
+  /** ends of sessions, told when it has been told what their routes have become */
+  #ended: RouterEvent[] = [];
   #local: Endpoint | undefined;
   #flush: Timer | undefined;
   #isStopping = false;
@@ -137,10 +142,14 @@ export class Router {
     this.#flush?.cancel();
     const words = text === undefined ? {} : { text };
     await this.#speaker.stop({ kind: 'shutdown', deadlineMs: GOODBYE_MS, ...words });
+    // nobody's session waits any more
+    do this.#apply();
+    while (!this.#rib.isSettled);
+    this.#flush?.cancel();
     return this.#sync?.stop();
   }
 
-  /** what is known now, in order of prefixes */
+  /** what is known, in order of prefixes; what has come in a burst may follow some turns later */
   routes(): readonly RouteView[] {
     this.#apply();
     return this.#rib.routes().map((route) => this.#view(route));
@@ -247,6 +256,7 @@ export class Router {
     const { peerAsn: asn, peerRouterId: routerId, internal: isInternal } = negotiated;
     const zone = remote.zone === undefined ? {} : { zone: remote.zone };
     this.#locals.set(peer, local.address);
+    this.#tellEnded();
     this.#rib.up({ name: peer, address: remote.address, ...zone, asn, routerId, isInternal });
     this.#emit({ kind: 'peer-up', peer: shortName(peer), asn });
   }
@@ -254,12 +264,19 @@ export class Router {
   #onDown(event: SpeakerEvent & { readonly kind: 'down' }): void {
     const { peer } = event;
     this.#locals.delete(peer);
+    // many may end in this turn; what they lose goes before all that others announce
     this.#rib.down(peer);
-    // a route of a neighbour that is gone is not used a moment longer
-    this.#apply();
+    this.#applySoon();
     const reason = describeDown(event.reason);
-    if (event.wasEstablished) this.#emit({ kind: 'peer-down', peer: shortName(peer), reason });
+    if (event.wasEstablished)
+      this.#ended.push({ kind: 'peer-down', peer: shortName(peer), reason });
     else this.#emit({ kind: 'refused', remote: shortName(peer), reason });
+  }
+
+  #tellEnded(): void {
+    const ended = this.#ended;
+    this.#ended = [];
+    for (const event of ended) this.#emit(event);
   }
 
   #applySoon(): void {
@@ -269,10 +286,13 @@ export class Router {
   #apply(): void {
     this.#flush?.cancel();
     this.#flush = undefined;
-    const changes = this.#rib.changes();
-    if (changes.length === 0) return;
-    if (!this.#isStopping) this.#sync?.set(changes);
-    this.#emit(routesEvent(() => changes.map((route) => this.#view(route))));
+    const changes = this.#rib.changes(TURN_PATHS);
+    if (!this.#rib.isSettled) this.#applySoon();
+    if (changes.length > 0) {
+      if (!this.#isStopping) this.#sync?.set(changes);
+      this.#emit(routesEvent(() => changes.map((route) => this.#view(route))));
+    }
+    if (!this.#rib.hasLost) this.#tellEnded();
   }
 
   #isOwn(address: Address): boolean {

@@ -202,6 +202,51 @@ describe('the router', () => {
     }
   });
 
+  it('looks once at each prefix when all neighbours end in one turn, and writes each route once', async () => {
+    const lab = new Lab();
+    const router = lab.router();
+    await router.start();
+    const hosts = Array.from({ length: 40 }, (_, at) => `192.0.2.${11 + at}`);
+    const prefixes = Array.from({ length: 20 }, (_, at) => `198.51.100.${at}/32`);
+    for (const own of hosts) announce(lab.node(own), prefixes);
+    await lab.run(2000);
+    expect(router.routes().map(({ nextHops }) => nextHops.length)).to.deep.equal(
+      prefixes.map(() => hosts.length),
+    );
+    const { attempts } = lab.kernel;
+    lab.events.length = 0;
+    for (const own of hosts.slice(1)) lab.network.resetConnections(address(own), ROUTER);
+    lab.clock.advance(0);
+    const told = lab.events.map(({ kind }) => kind).filter((kind) => kind !== 'kernel');
+    const ends = hosts.slice(1).map(() => 'peer-down');
+    expect(told, 'what it means, then why').to.deep.equal(['routes', ...ends]);
+    expect(lab.kernel.attempts - attempts).to.equal(prefixes.length);
+    const [left] = hosts;
+    const wanted = prefixes.map((each) => [each, [left]]);
+    expect(lab.kernel.table).to.deep.equal(Object.fromEntries(wanted));
+  });
+
+  it('looks at so many paths a turn, and at all in the end', async () => {
+    const lab = new Lab();
+    const router = lab.router();
+    await router.start();
+    const hosts = Array.from({ length: 12 }, (_, at) => `192.0.2.${11 + at}`);
+    const prefixes = Array.from({ length: 1100 }, (_, at) => `203.0.${at >> 8}.${at & 255}/32`);
+    for (const own of hosts) announce(lab.node(own), prefixes);
+    await lab.run(100);
+    lab.events.length = 0;
+    lab.network.resetConnections(address('192.0.2.11'), ROUTER);
+    lab.clock.turn();
+    lab.clock.turn();
+    const first = lab.of('routes').flatMap(({ routes }) => routes);
+    expect(first.length, 'of 1100 prefixes with 11 paths each').to.be.within(800, 1000);
+    lab.clock.advance(0);
+    expect(lab.of('routes').flatMap(({ routes }) => routes)).to.have.length(1100);
+    expect(Object.values(lab.kernel.table).map(({ length }) => length)).to.deep.equal(
+      prefixes.map(() => 11),
+    );
+  });
+
   it('cuts off one that announces too much, installs nothing of it, and holds it off', async () => {
     const lab = new Lab();
     const router = lab.router({ maxPrefixes: 2 });
