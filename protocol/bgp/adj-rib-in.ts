@@ -57,6 +57,17 @@ const ACCEPTED: AdjRibInResult = { kind: 'accepted' };
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
+ * Of one family. A mark of 23 octets must not cost a walk over all routes: where a refresh begins the maps change places, and where
+ * one is under way what was said since is moved.
+ */
+interface Held {
+  /** said in this session, and again since the neighbour's refresh has begun, where one has */
+  said: Map<string, ReceivedRoute>;
+  /** not said again yet */
+  stale: Map<string, ReceivedRoute>;
+}
+
+/**
  * The routes of one neighbour, in one session at a time.
  *
  * @example
@@ -67,10 +78,8 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
  */
 export class AdjRibIn {
   readonly #policy: AdjRibInPolicy;
-  readonly #routes = new Map<string, ReceivedRoute>();
+  readonly #held: Readonly<Record<Family, Held>> = { ipv4: nothing(), ipv6: nothing() };
   readonly #endOfRib = new Set<Family>();
-  /** keys of routes that an enhanced refresh of the neighbour has not confirmed yet */
-  readonly #stale = new Map<Family, Set<string>>();
   #counters: Mutable<AdjRibInCounters> = noCounters();
   #session: Negotiated | undefined = undefined;
 
@@ -129,29 +138,33 @@ export class AdjRibIn {
   #beginRefresh(family: Family): void {
     // before its End-of-RIB such a mark is not to be believed
     if (this.#session?.peerGracefulRestart !== undefined && !this.#endOfRib.has(family)) return;
-    const stale = new Set<string>();
-    for (const [key, { prefix }] of this.#routes) if (prefix.family === family) stale.add(key);
-    this.#stale.set(family, stale);
+    const held = this.#held[family];
+    if (held.stale.size === 0) {
+      [held.said, held.stale] = [held.stale, held.said];
+      return;
+    }
+    for (const [key, route] of held.said) held.stale.set(key, route);
+    held.said.clear();
   }
 
   #endRefresh(family: Family): readonly Nlri[] {
-    const removed: Nlri[] = [];
-    for (const key of this.#stale.get(family) ?? []) {
-      const route = this.#routes.get(key);
-      if (route !== undefined) removed.push(route.prefix);
-      this.#routes.delete(key);
-    }
-    this.#stale.delete(family);
+    const { stale } = this.#held[family];
+    const removed = Array.from(stale.values(), ({ prefix }) => prefix);
+    stale.clear();
     return removed;
   }
 
   /** Routes held right now; none unless they are kept. */
-  routes(): IterableIterator<ReceivedRoute> {
-    return this.#routes.values();
+  *routes(): IterableIterator<ReceivedRoute> {
+    for (const { stale, said } of Object.values(this.#held)) {
+      yield* stale.values();
+      yield* said.values();
+    }
   }
 
   get routeCount(): number {
-    return this.#routes.size;
+    const { ipv4, ipv6 } = this.#held;
+    return ipv4.said.size + ipv4.stale.size + ipv6.said.size + ipv6.stale.size;
   }
 
   get counters(): AdjRibInCounters {
@@ -173,8 +186,12 @@ export class AdjRibIn {
   }
 
   #remove(nlri: readonly Nlri[]): void {
-    if (this.#routes.size === 0) return;
-    for (const each of nlri) this.#routes.delete(this.#key(each));
+    if (this.routeCount === 0) return;
+    for (const each of nlri) {
+      const { said, stale } = this.#held[each.family];
+      const key = this.#key(each);
+      if (!said.delete(key)) stale.delete(key);
+    }
   }
 
   /** The last prefix, where there was one. */
@@ -193,11 +210,11 @@ export class AdjRibIn {
       return undefined;
     }
     const shared = this.#policy.withoutAttributes === true ? NONE : withoutNlri(attributes);
-    const stale = this.#stale.get(nlri[0]?.family ?? 'ipv4');
     for (const prefix of nlri) {
+      const { said, stale } = this.#held[prefix.family];
       const key = this.#key(prefix);
-      this.#routes.set(key, { prefix, attributes: shared });
-      stale?.delete(key);
+      said.set(key, { prefix, attributes: shared });
+      stale.delete(key);
     }
     return nlri[count - 1];
   }
@@ -220,7 +237,7 @@ export class AdjRibIn {
 
   #checkLimit(last: Nlri): AdjRibInResult {
     const limit = this.#policy.kind === 'keep' ? this.#policy.maxPrefixes : undefined;
-    if (limit === undefined || this.#routes.size <= limit) return ACCEPTED;
+    if (limit === undefined || this.routeCount <= limit) return ACCEPTED;
     const { afi, safi } = familyId(last.family);
     const data = new ByteWriter(7).u16(afi).u8(safi).u32(limit).finish();
     const code = ErrorCode.cease;
@@ -241,10 +258,16 @@ export class AdjRibIn {
   }
 
   #clear(): void {
-    this.#routes.clear();
+    for (const { said, stale } of Object.values(this.#held)) {
+      said.clear();
+      stale.clear();
+    }
     this.#endOfRib.clear();
-    this.#stale.clear();
   }
+}
+
+function nothing(): Held {
+  return { said: new Map(), stale: new Map() };
 }
 
 /** Counters at zero, for who sums them up. */

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { AdjRibIn } from '../../../protocol/bgp/adj-rib-in.ts';
 import type { Nlri, PathAttributes, UpdateMessage } from '../../../protocol/bgp/message.ts';
 import { endOfRib } from '../../../protocol/bgp/update.ts';
@@ -132,6 +133,48 @@ describe('AdjRibIn', () => {
       expect(held(rib)).to.deep.equal(['10.0.0.0/9']);
     });
 
+    it('costs no walk over what is held, however many marks there are', () => {
+      const rib = keeping();
+      let looks = 0;
+      const counted = Array.from({ length: 1000 }, (_, at): Nlri => {
+        const prefix = nlri(`10.0.${at >> 8}.${at & 255}/32`);
+        return new Proxy(prefix, {
+          get: (target, name) => {
+            looks += 1;
+            return Reflect.get(target, name);
+          },
+        });
+      });
+      rib.update(update({ attributes: PATH, nlri: counted }));
+      looks = 0;
+      for (let mark = 0; mark < 700; mark += 1) rib.refresh({ ...IPV4, subtype: 1 });
+      for (let mark = 0; mark < 700; mark += 1) {
+        rib.update(announce(['10.0.0.0/32']));
+        rib.refresh({ ...IPV4, subtype: 1 });
+        rib.refresh({ ...IPV6, subtype: mark % 3 });
+      }
+      expect(looks, 'looks at routes that were held before').to.be.below(2000);
+      rib.update(announce(['10.0.0.1/32']));
+      expect(rib.refresh({ ...IPV4, subtype: 2 })).to.have.length(999);
+      expect(held(rib)).to.deep.equal(['10.0.0.1/32']);
+    });
+
+    it('takes down what is older than its last begin, in any order of events', () => {
+      const step = fc.record({
+        what: fc.constantFrom(...STEPS, 'announce'),
+        text: fc.constantFrom('10.0.0.0/8', '10.0.0.0/9', '2001:db8::/32', '2001:db8::/48'),
+      });
+      const check = (steps: readonly { what: (typeof STEPS)[number]; text: string }[]) => {
+        const beside = new Beside();
+        for (const { what, text } of steps) {
+          beside[what](text);
+          expect(held(beside.rib)).to.deep.equal([...beside.said.keys()].sort());
+          expect(beside.rib.routeCount).to.equal(beside.said.size);
+        }
+      };
+      fc.assert(fc.property(fc.array(step, { maxLength: 40 }), check));
+    });
+
     it('is ignored before End-of-RIB where the neighbour can restart gracefully', () => {
       const peerGracefulRestart = {
         kind: 'graceful-restart',
@@ -234,3 +277,47 @@ describe('AdjRibIn', () => {
     expect(rib.counters.announced).to.equal(0);
   });
 });
+
+const STEPS = ['announce', 'withdraw', 'begin', 'end'] as const;
+
+/** what is held, and beside it each prefix with whether it was said since the last begin of its family */
+class Beside {
+  readonly rib = keeping();
+  readonly said = new Map<string, boolean>();
+
+  announce(text: string): void {
+    this.rib.update(isIpv6(text) ? announceIpv6(text) : announce([text]));
+    this.said.set(text, true);
+  }
+
+  withdraw(text: string): void {
+    const withdrawn = [nlri(text)];
+    const mpUnreach = { kind: 'prefixes', ...IPV6, withdrawn } as const;
+    this.rib.update(update(isIpv6(text) ? { attributes: { mpUnreach } } : { withdrawn }));
+    this.said.delete(text);
+  }
+
+  begin(like: string): void {
+    this.#refresh(like, 1);
+    for (const text of this.#family(like)) this.said.set(text, false);
+  }
+
+  end(like: string): void {
+    const gone = this.#family(like).filter((text) => this.said.get(text) === false);
+    const removed = this.#refresh(like, 2).map(formatPrefix);
+    expect(removed.sort()).to.deep.equal(gone.sort());
+    for (const text of gone) this.said.delete(text);
+  }
+
+  #refresh(like: string, subtype: number): readonly Nlri[] {
+    return this.rib.refresh({ ...(isIpv6(like) ? IPV6 : IPV4), subtype });
+  }
+
+  #family(like: string): string[] {
+    return [...this.said.keys()].filter((text) => isIpv6(text) === isIpv6(like));
+  }
+}
+
+function isIpv6(text: string): boolean {
+  return text.includes(':');
+}
