@@ -9,6 +9,7 @@
 import {
   type Address,
   type AsPathSegment,
+  addressEquals,
   compareAddress,
   type PathAttributes,
   WellKnownCommunity,
@@ -78,6 +79,19 @@ function asPathLength(asPath: readonly AsPathSegment[]): number {
 function neighbourAsn(peer: PathPeer, asPath: readonly AsPathSegment[]): number {
   const [first] = asPath;
   return first?.type === 'sequence' ? (first.asns[0] ?? peer.asn) : peer.asn;
+}
+
+/** Of one neighbour: the choice is the same with either. */
+export function isSamePath(a: Path, b: Path): boolean {
+  return (
+    a.localPref === b.localPref &&
+    a.asPathLength === b.asPathLength &&
+    a.originRank === b.originRank &&
+    a.neighbourAsn === b.neighbourAsn &&
+    a.med === b.med &&
+    a.routerId === b.routerId &&
+    addressEquals(a.nextHop, b.nextHop)
+  );
 }
 
 /** The paths to use, the best one first; empty only for no paths at all. */

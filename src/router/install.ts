@@ -6,8 +6,9 @@
  * One next hop that cannot be reached does not cost the others: the route is installed with those that the kernel takes, and the
  * rest is tried again without touching what works.
  *
- * However much changes or is refused at once, one turn of the clock asks the kernel for so much and no more, by counted next hops;
- * then timers and neighbours have their turn. Next hops that nobody announces any more go before all else.
+ * However much changes or is refused at once, one turn of the clock asks the kernel for so much and no more, by counted next hops
+ * (shares.ts); then timers and neighbours have their turn. Next hops that nobody announces any more go first, and have the largest
+ * share while others wait: a neighbour that withdraws and announces without a pause keeps out nobody's new routes, and no retries.
  */
 
 import {
@@ -23,7 +24,8 @@ import {
 } from 'bgp-ts';
 import { NetlinkError } from '../linux/netlink-calls.ts';
 import type { KernelNextHop, RouteTable } from '../linux/route-table.ts';
-import type { RibRoute } from './rib.ts';
+import type { RibNextHop, RibRoute } from './rib.ts';
+import { Queue, SharedTurn } from './shares.ts';
 
 export interface RouteSyncOptions {
   readonly table: RouteTable;
@@ -36,14 +38,12 @@ export interface RouteSyncOptions {
 
 const RETRY_MS = 1000;
 const CHECK_MS = 10_000;
+/** how often those that are refused are looked through while there is always other work */
+const BUSY_RETRY_MS = 250;
 /** of the time for which it has been refused: a gateway that comes back soon is found soon */
 const RETRY_SHARE = 0.25;
-/** in next hops: what the kernel is asked for in one turn; the rest waits for the next one */
-const TURN_HOPS = 2000;
 /** what a call costs besides its next hops */
 const CALL_HOPS = 9;
-/** calls may be slow, however few: others hold the kernel's lock, or a route of theirs is looked for in a long table */
-const TURN_MS = 20;
 const NONE: ReadonlySet<string> = new Set();
 
 interface Wanted {
@@ -52,6 +52,8 @@ interface Wanted {
   readonly hops: ReadonlyMap<string, KernelNextHop>;
   /** keys of those that the kernel has */
   installed: ReadonlySet<string>;
+  /** the kernel, to write it; it may have a part of what it refused */
+  wasAsked: boolean;
   /** the kernel has others than was told last */
   isUntold: boolean;
   problem?: string;
@@ -72,16 +74,16 @@ export class RouteSync {
   /** what the kernel refuses to write or to remove */
   readonly #troubled = new Map<PrefixKey, Trouble>();
   /** to be written or removed, in this turn or one of the next: the kernel has next hops that nobody announces any more */
-  readonly #stale = new Set<PrefixKey>();
+  readonly #stale = new Queue(10 / 16);
   /** those that are not begun */
-  readonly #fresh = new Set<PrefixKey>();
+  readonly #fresh = new Queue(4 / 16);
   /** of some hops the kernel does not take, which is found out one by one */
-  readonly #refused = new Set<PrefixKey>();
-  readonly #queues = [this.#stale, this.#fresh, this.#refused];
-  /** of this turn's */
-  #hopsLeft = TURN_HOPS;
-  /** undefined while the kernel has been asked for nothing in this turn */
-  #endMs: number | undefined;
+  readonly #refused = new Queue(1 / 16);
+  /** troubled for long enough to be tried again */
+  readonly #due = new Queue(1 / 16);
+  readonly #turn: SharedTurn;
+  /** troubled ones are looked through then, although others are busy */
+  #retryMs = 0;
   #timer: Timer | undefined;
   #timerMs = 0;
   #checkMs = 0;
@@ -89,6 +91,8 @@ export class RouteSync {
 
   constructor(options: RouteSyncOptions) {
     this.#options = options;
+    const queues = [this.#stale, this.#fresh, this.#refused, this.#due];
+    this.#turn = new SharedTurn(options.clock, queues);
   }
 
   /** Removes what a crash left, then keeps watch. A sentence where the kernel does not let us. */
@@ -122,7 +126,7 @@ export class RouteSync {
     this.#wanted.clear();
     this.#troubled.clear();
     this.#unwanted.clear();
-    for (const queue of this.#queues) queue.clear();
+    this.#turn.clear();
     // what a router that never started finds there may be another's that runs
     const problem = this.#unwatch === undefined ? undefined : this.#clear();
     this.#options.table.close();
@@ -131,36 +135,39 @@ export class RouteSync {
 
   #set({ prefix, nextHops }: RibRoute): void {
     const key = prefixKey(prefix);
-    const hops = new Map<string, KernelNextHop>();
-    for (const { address, zone, best } of nextHops) {
-      if (!best) continue;
-      const hop = { gateway: address, ...(zone === undefined ? {} : { interface: zone }) };
-      hops.set(hopKey(hop), hop);
-    }
+    const hops = hopsOf(nextHops);
     const before = this.#wanted.get(key);
     if (hops.size === 0) {
-      if (before === undefined) return;
-      this.#wanted.delete(key);
-      this.#unwanted.set(key, before);
-    } else {
-      if (before !== undefined && hasSameKeys(before.hops, hops)) return;
-      const left = this.#unwanted.get(key);
-      this.#unwanted.delete(key);
-      const installed = (before ?? left)?.installed ?? NONE;
-      const isUntold = before?.isUntold ?? left !== undefined;
-      this.#wanted.set(key, { prefix, hops, installed, isUntold });
+      if (before !== undefined) this.#unset(key, before);
+      return;
     }
+    if (before !== undefined && hasSameKeys(before.hops, hops)) return;
+    const left = this.#unwanted.get(key);
+    this.#unwanted.delete(key);
+    const installed = (before ?? left)?.installed ?? NONE;
+    const isUntold = before?.isUntold ?? left !== undefined;
+    const wasAsked = before?.wasAsked ?? left !== undefined;
+    this.#wanted.set(key, { prefix, hops, installed, wasAsked, isUntold });
     this.#troubled.delete(key);
     this.#enqueue(key);
+  }
+
+  #unset(key: PrefixKey, before: Wanted): void {
+    this.#wanted.delete(key);
+    this.#troubled.delete(key);
+    if (before.wasAsked || before.installed.size > 0) {
+      this.#unwanted.set(key, before);
+      this.#enqueue(key);
+    } else {
+      this.#turn.move(key);
+    }
   }
 
   /** From its beginning, also where it is on its way. */
   #enqueue(key: PrefixKey): void {
     const wanted = this.#wanted.get(key);
-    const to = wanted === undefined || hasStale(wanted) ? this.#stale : this.#fresh;
-    for (const queue of this.#queues) if (queue !== to) queue.delete(key);
     delete wanted?.steps;
-    to.add(key);
+    this.#turn.move(key, wanted === undefined || hasStale(wanted) ? this.#stale : this.#fresh);
   }
 
   #remove(prefix: Prefix): void {
@@ -205,7 +212,8 @@ export class RouteSync {
   #callReplace(wanted: Wanted, keys: readonly string[]): string | undefined {
     const { prefix, hops } = wanted;
     const nextHops = keys.flatMap((key) => hops.get(key) ?? []);
-    this.#hopsLeft -= CALL_HOPS + nextHops.length;
+    this.#turn.spend(CALL_HOPS + nextHops.length);
+    wanted.wasAsked = true;
     const outcome = this.#options.table.replace({ prefix, nextHops });
     if (outcome.kind !== 'done') return outcome.sentence;
     setInstalled(wanted, keys);
@@ -213,7 +221,7 @@ export class RouteSync {
   }
 
   #callRemove(prefix: Prefix): string | undefined {
-    this.#hopsLeft -= CALL_HOPS + 1;
+    this.#turn.spend(CALL_HOPS + 1);
     const outcome = this.#options.table.remove(prefix);
     return outcome.kind === 'done' ? undefined : outcome.sentence;
   }
@@ -242,14 +250,20 @@ export class RouteSync {
 
   #tick(): void {
     this.#timer = undefined;
-    this.#hopsLeft = TURN_HOPS;
-    this.#endMs = undefined;
+    this.#turn.begin();
     const nowMs = this.#options.clock.now();
     if (nowMs >= this.#checkMs) this.#look();
-    if (this.#isIdle()) {
-      for (const [key, { dueMs }] of this.#troubled) if (dueMs <= nowMs) this.#enqueue(key);
-    }
+    if (this.#turn.isIdle || nowMs >= this.#retryMs) this.#retry(nowMs);
     this.#work();
+  }
+
+  #retry(nowMs: number): void {
+    this.#retryMs = nowMs + BUSY_RETRY_MS;
+    // they have their share already
+    if (this.#due.keys.size > 0) return;
+    for (const [key, { dueMs }] of this.#troubled) {
+      if (dueMs <= nowMs && !this.#turn.isWaiting(key)) this.#turn.move(key, this.#due);
+    }
   }
 
   /** What the kernel has is read again; what differs is put right, but what is refused as before waits for its time. */
@@ -272,49 +286,29 @@ export class RouteSync {
   }
 
   #work(): void {
-    for (const queue of this.#queues) {
-      for (const key of queue) {
-        if (!this.#hasTime()) break;
-        this.#go(key, queue);
-      }
-    }
+    this.#turn.work((key, queue) => this.#step(key, queue));
     this.#plan();
   }
 
-  #hasTime(): boolean {
-    const nowMs = this.#options.clock.now();
-    this.#endMs ??= nowMs + TURN_MS;
-    return this.#hopsLeft > 0 && nowMs < this.#endMs;
-  }
-
-  /** As far as this turn allows, or until it belongs to another queue. */
-  #go(key: PrefixKey, queue: Set<PrefixKey>): void {
+  /** One call to the kernel; what comes next may belong to another queue. */
+  #step(key: PrefixKey, queue: Queue): void {
     const wanted = this.#wanted.get(key);
     if (wanted === undefined) {
-      queue.delete(key);
+      this.#turn.move(key);
       const unwanted = this.#unwanted.get(key);
       if (unwanted !== undefined) this.#remove(unwanted.prefix);
       return;
     }
     wanted.steps ??= this.#install(wanted);
-    do {
-      const { done, value } = wanted.steps.next();
-      if (done) {
-        queue.delete(key);
-        delete wanted.steps;
-        this.#note(wanted, value ?? undefined);
-        return;
-      }
-      const next = hasStale(wanted) ? this.#stale : this.#refused;
-      if (next === queue) continue;
-      queue.delete(key);
-      next.add(key);
+    const { done, value } = wanted.steps.next();
+    if (done) {
+      this.#turn.move(key);
+      delete wanted.steps;
+      this.#note(wanted, value ?? undefined);
       return;
-    } while (this.#hasTime());
-  }
-
-  #isIdle(): boolean {
-    return this.#queues.every(({ size }) => size === 0);
+    }
+    const next = hasStale(wanted) ? this.#stale : this.#refused;
+    if (next !== queue) this.#turn.move(key, next);
   }
 
   /** undefined where the kernel could not be asked just now */
@@ -346,13 +340,24 @@ export class RouteSync {
     const nowMs = clock.now();
     const retryMs = this.#troubled.size > 0 ? nowMs + RETRY_MS : this.#checkMs;
     // a turn in which the kernel was asked for something ends with the next tick
-    const isBusy = this.#endMs !== undefined || !this.#isIdle();
+    const isBusy = this.#turn.isBegun || !this.#turn.isIdle;
     const dueMs = isBusy ? nowMs : Math.min(retryMs, this.#checkMs);
     if (this.#timer !== undefined && this.#timerMs <= dueMs) return;
     this.#timer?.cancel();
     this.#timerMs = dueMs;
     this.#timer = clock.startTimer(dueMs - nowMs, () => this.#tick());
   }
+}
+
+/** those in use */
+function hopsOf(nextHops: readonly RibNextHop[]): ReadonlyMap<string, KernelNextHop> {
+  const hops = new Map<string, KernelNextHop>();
+  for (const { address, zone, best } of nextHops) {
+    if (!best) continue;
+    const hop = { gateway: address, ...(zone === undefined ? {} : { interface: zone }) };
+    hops.set(hopKey(hop), hop);
+  }
+  return hops;
 }
 
 /** the kernel has next hops that nobody announces any more */

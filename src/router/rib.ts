@@ -21,7 +21,14 @@ import {
   prefixKey,
   type UpdateMessage,
 } from 'bgp-ts';
-import { compareTies, type Path, type PathPeer, pathOf, selectPaths } from './best-path.ts';
+import {
+  compareTies,
+  isSamePath,
+  type Path,
+  type PathPeer,
+  pathOf,
+  selectPaths,
+} from './best-path.ts';
 
 export interface RibSettings {
   readonly localAsn: number;
@@ -73,13 +80,18 @@ interface Entry {
 const NOTHING: readonly RibNextHop[] = [];
 const NOTHING_REJECTED: readonly Rejection[] = [];
 const NO_NEXT_HOP = 'it has no next hop';
+/** of what `changes()` looks at, for those that have lost a path while others wait */
+const LOST_SHARE = 0.75;
 
 export class Rib {
   readonly #settings: RibSettings;
   readonly #neighbours = new Map<string, Neighbour>();
   readonly #table = new Map<PrefixKey, Entry>();
-  /** prefixes that have lost a path, or have another in its place, since `changes()` looked at them */
-  readonly #lost = new Set<PrefixKey>();
+  /** prefixes that have lost a path, or have another in its place, since `changes()` looked at them; with the number of that loss */
+  readonly #lost = new Map<PrefixKey, number>();
+  #losses = 0;
+  /** paths that were looked at beyond the share of those */
+  #overdrawn = 0;
   /** prefixes that have got a path since then */
   readonly #touched = new Set<PrefixKey>();
 
@@ -125,35 +137,57 @@ export class Rib {
   }
 
   /**
-   * Routes whose next hops are others than when this was last asked, each as it is now; first those that have lost a path. Ends
-   * when it has looked at so many paths, at the end of a prefix; `isSettled` says whether that was all.
+   * Routes whose next hops are others than when this was last asked, each as it is now; first those that have lost a path, which
+   * have three quarters while others wait: a neighbour that changes all that it has without a pause keeps out nobody's new routes.
+   * Ends when it has looked at so many paths, at the end of a prefix; `isSettled` says whether that was all.
    */
   changes(mostPaths = Infinity): readonly RibRoute[] {
     const changed: RibRoute[] = [];
-    let left = mostPaths;
-    for (const keys of [this.#lost, this.#touched]) {
-      for (const key of keys) {
-        if (left <= 0) return changed;
-        this.#lost.delete(key);
-        this.#touched.delete(key);
-        const entry = this.#table.get(key);
-        if (entry === undefined) continue;
-        left -= Math.max(entry.paths.size, 1);
-        const route = this.#look(key, entry);
-        if (route !== undefined) changed.push(route);
-      }
-    }
+    const share = mostPaths * LOST_SHARE - this.#overdrawn;
+    const lost = this.#lookAt(this.#lost, share, changed);
+    this.#overdrawn = Math.max(lost - share, 0);
+    const left = mostPaths - lost;
+    const rest = left - this.#lookAt(this.#touched, left, changed);
+    if (this.#touched.size > 0) return changed;
+    this.#overdrawn = 0;
+    this.#lookAt(this.#lost, rest, changed);
     return changed;
   }
 
   /** `changes()` has nothing left to look at */
   get isSettled(): boolean {
-    return !this.hasLost && this.#touched.size === 0;
+    return this.#lost.size === 0 && this.#touched.size === 0;
   }
 
-  /** some that have lost a path are left to look at */
-  get hasLost(): boolean {
-    return this.#lost.size > 0;
+  /** how many times a prefix that had been looked at has lost a path, or got another in its place */
+  get losses(): number {
+    return this.#losses;
+  }
+
+  /** whether `changes()` has told what became of all that was lost when `losses` was this */
+  hasLookedAt(losses: number): boolean {
+    const [oldest] = this.#lost.values();
+    return oldest === undefined || oldest > losses;
+  }
+
+  /** How many paths it has looked at. */
+  #lookAt(
+    waiting: Pick<ReadonlySet<PrefixKey>, 'keys'>,
+    mostPaths: number,
+    changed: RibRoute[],
+  ): number {
+    let paths = 0;
+    for (const key of waiting.keys()) {
+      if (paths >= mostPaths) break;
+      this.#lost.delete(key);
+      this.#touched.delete(key);
+      const entry = this.#table.get(key);
+      if (entry === undefined) continue;
+      paths += Math.max(entry.paths.size, 1);
+      const route = this.#look(key, entry);
+      if (route !== undefined) changed.push(route);
+    }
+    return paths;
   }
 
   #look(key: PrefixKey, entry: Entry): RibRoute | undefined {
@@ -235,8 +269,11 @@ export class Rib {
       this.#table.set(key, entry);
     }
     const { name } = neighbour.peer;
-    const touched = entry.paths.has(name) ? this.#lost : this.#touched;
-    touched.add(key);
+    const before = entry.paths.get(name);
+    // to say the same again is no work for anybody
+    if (before !== undefined && isSamePath(before, path)) return;
+    if (before === undefined) this.#touched.add(key);
+    else this.#markLost(key);
     entry.paths.set(name, path);
     neighbour.prefixes.set(key, prefix);
   }
@@ -250,7 +287,13 @@ export class Rib {
 
   #lose(name: string, key: PrefixKey): void {
     this.#table.get(key)?.paths.delete(name);
-    this.#lost.add(key);
+    this.#markLost(key);
+  }
+
+  #markLost(key: PrefixKey): void {
+    if (this.#lost.has(key)) return;
+    this.#losses += 1;
+    this.#lost.set(key, this.#losses);
   }
 }
 

@@ -78,6 +78,12 @@ const REJECTED_SHOWN = 3;
 /** in one turn; what is left waits for the next one */
 const TURN_PATHS = 10_000;
 
+interface Ended {
+  readonly event: RouterEvent;
+  /** of the table, when it had heard of it */
+  readonly losses: number;
+}
+
 export class Router {
   readonly #settings: RouterSettings;
   readonly #world: RouterWorld;
@@ -87,8 +93,8 @@ export class Router {
   readonly #subscribers = new Set<(event: RouterEvent) => void>();
   /** our side of the sessions that are up, by neighbour: no next hop either */
   readonly #locals = new Map<string, Address>();
-  /** ends of sessions, told when it has been told what their routes have become */
-  #ended: RouterEvent[] = [];
+  /** ends of sessions, in order, told when it has been told what their routes have become */
+  readonly #ended: Ended[] = [];
   #local: Endpoint | undefined;
   #flush: Timer | undefined;
   #isStopping = false;
@@ -256,7 +262,7 @@ export class Router {
     const { peerAsn: asn, peerRouterId: routerId, internal: isInternal } = negotiated;
     const zone = remote.zone === undefined ? {} : { zone: remote.zone };
     this.#locals.set(peer, local.address);
-    this.#tellEnded();
+    this.#tellEnded(() => true);
     this.#rib.up({ name: peer, address: remote.address, ...zone, asn, routerId, isInternal });
     this.#emit({ kind: 'peer-up', peer: shortName(peer), asn });
   }
@@ -268,15 +274,18 @@ export class Router {
     this.#rib.down(peer);
     this.#applySoon();
     const reason = describeDown(event.reason);
-    if (event.wasEstablished)
-      this.#ended.push({ kind: 'peer-down', peer: shortName(peer), reason });
-    else this.#emit({ kind: 'refused', remote: shortName(peer), reason });
+    if (!event.wasEstablished) {
+      this.#emit({ kind: 'refused', remote: shortName(peer), reason });
+      return;
+    }
+    const { losses } = this.#rib;
+    this.#ended.push({ event: { kind: 'peer-down', peer: shortName(peer), reason }, losses });
   }
 
-  #tellEnded(): void {
-    const ended = this.#ended;
-    this.#ended = [];
-    for (const event of ended) this.#emit(event);
+  #tellEnded(isTold: (one: Ended) => boolean): void {
+    const rest = this.#ended.findIndex((one) => !isTold(one));
+    const told = this.#ended.splice(0, rest === -1 ? Infinity : rest);
+    for (const { event } of told) this.#emit(event);
   }
 
   #applySoon(): void {
@@ -292,7 +301,7 @@ export class Router {
       if (!this.#isStopping) this.#sync?.set(changes);
       this.#emit(routesEvent(() => changes.map((route) => this.#view(route))));
     }
-    if (!this.#rib.hasLost) this.#tellEnded();
+    this.#tellEnded(({ losses }) => this.#rib.hasLookedAt(losses));
   }
 
   #isOwn(address: Address): boolean {

@@ -39,10 +39,13 @@ class World {
   });
   /** what the kernel was asked for at most in one turn, each timer being one */
   readonly most = { calls: 0, hops: 0 };
+  /** how long a turn takes at least; 0 = all of them are in one moment */
+  turnMs = 0;
 
   constructor() {
     const startTimer = this.clock.startTimer.bind(this.clock);
-    this.clock.startTimer = (delayMs, callback) => startTimer(delayMs, () => this.inTurn(callback));
+    this.clock.startTimer = (delayMs, callback) =>
+      startTimer(Math.max(delayMs, this.turnMs), () => this.inTurn(callback));
   }
 
   inTurn(work: () => void): void {
@@ -58,6 +61,29 @@ function hostRoutes(count: number, hops: readonly string[]): RibRoute[] {
     route(`203.0.${at >> 8}.${at & 255}/32`, ...hops),
   );
 }
+
+/**
+ * One neighbour withdraws one half of its routes every second turn and announces the other, and of a third part it changes the next
+ * hop in each: more than the kernel is asked for in that time. In how many turns something is done all the same.
+ */
+function turnsBesideFlaps(world: World, isDone: () => boolean): number {
+  const halves = [10, 11].map((first) => manyFrom(first, 500));
+  const moved = manyFrom(12, 500);
+  for (let turn = 0; turn < 3000; turn += 1) {
+    if (isDone()) return turn;
+    if (turn % 2 === 0) {
+      const [gone = [], here = []] = turn % 4 === 0 ? halves : halves.toReversed();
+      world.sync.set(gone.map((to) => route(to)));
+      world.sync.set(here.map((to) => route(to, '+192.0.2.9')));
+    }
+    world.sync.set(moved.map((to) => route(to, `+192.0.2.${8 + (turn % 2)}`)));
+    world.clock.advance(1);
+  }
+  return Infinity;
+}
+
+const manyFrom = (first: number, count: number) =>
+  Array.from({ length: count }, (_, at) => `${first}.0.${at >> 8}.${at & 255}/32`);
 
 const gateways = (count: number) => Array.from({ length: count }, (_, at) => `192.0.2.${at + 1}`);
 const used = (hops: readonly string[]) => hops.map((each) => `+${each}`);
@@ -323,5 +349,100 @@ describe('routes in the kernel', () => {
     clock.advance(0);
     expect(table.table).to.deep.equal({});
     expect(sync.problem(prefix(VIP))).to.match(/no way/);
+  });
+
+  it('that are new are written although one neighbour withdraws and announces without a pause', () => {
+    const world = new World();
+    world.turnMs = 1;
+    world.sync.start();
+    turnsBesideFlaps(world, () => world.clock.now() >= 20);
+    world.sync.set([route(VIP, '+192.0.2.1')]);
+    expect(turnsBesideFlaps(world, () => VIP in world.table.table)).to.be.below(20);
+    world.sync.set([route(VIP)]);
+    expect(turnsBesideFlaps(world, () => !(VIP in world.table.table))).to.be.below(10);
+  });
+
+  it('that are new are written beside these also where the kernel takes longer than a turn for a call', () => {
+    const world = new World();
+    world.turnMs = 1;
+    const { sync, table, clock } = world;
+    sync.start();
+    sync.set(hostRoutes(100, ['+192.0.2.1']));
+    clock.advance(10);
+    let lateMs = 0;
+    const now = clock.now.bind(clock);
+    clock.now = () => now() + lateMs;
+    const [remove, replace] = [table.remove.bind(table), table.replace.bind(table)];
+    const slowly =
+      <A, B>(call: (one: A) => B) =>
+      (one: A) => {
+        lateMs += 25;
+        return call(one);
+      };
+    table.remove = slowly(remove);
+    table.replace = slowly(replace);
+    sync.set(hostRoutes(100, []));
+    sync.set([route(VIP, '+192.0.2.1')]);
+    for (let turn = 0; turn < 20; turn += 1) clock.advance(1);
+    expect(table.table).to.have.any.keys(VIP);
+    expect(Object.keys(table.table).length, 'withdrawn ones go first').to.be.below(92);
+  });
+
+  it('that the kernel was never asked for are removed without a call', () => {
+    const { sync, table, clock } = new World();
+    sync.start();
+    sync.set(hostRoutes(1000, ['+192.0.2.1']));
+    const { attempts } = table;
+    expect(attempts, 'as many as fit into a turn').to.be.within(1, 300);
+    sync.set(hostRoutes(1000, []));
+    clock.advance(0);
+    expect(table.table).to.deep.equal({});
+    expect(table.attempts - attempts).to.equal(attempts);
+  });
+
+  it('that the kernel refused are removed with a call: it may have taken a part', () => {
+    const { sync, table, clock } = new World();
+    sync.start();
+    table.reachable = new Set();
+    sync.set([route(VIP, '+192.0.2.1')]);
+    sync.set([route(VIP, '+192.0.2.2')]);
+    clock.advance(0);
+    const { attempts } = table;
+    sync.set([route(VIP)]);
+    clock.advance(0);
+    expect(table.attempts - attempts).to.equal(1);
+  });
+
+  it('that the kernel refused, or did not let go of, are tried again although others come and go without a pause', () => {
+    const world = new World();
+    world.turnMs = 1;
+    const { sync, table } = world;
+    sync.start();
+    const other = '203.0.113.1/32';
+    sync.set([route(other, '+192.0.2.1')]);
+    world.clock.advance(5);
+    table.refusesRemoval = true;
+    sync.set([route(other)]);
+    table.refusesRemoval = false;
+    table.reachable = new Set(['192.0.2.8', '192.0.2.9', '192.0.2.2']);
+    sync.set([route(VIP, '+192.0.2.1', '+192.0.2.2')]);
+    turnsBesideFlaps(world, () => world.clock.now() >= 100);
+    expect(sync.problem(prefix(VIP))).to.match(/no way/);
+    table.reachable = undefined;
+    const isDone = () => table.table[VIP]?.length === 2 && !(other in table.table);
+    expect(turnsBesideFlaps(world, isDone)).to.be.below(1500);
+    expect(sync.problem(prefix(VIP))).to.equal(undefined);
+  });
+
+  it('are found out hop by hop although others come and go without a pause', () => {
+    const world = new World();
+    world.turnMs = 1;
+    const { sync, table } = world;
+    sync.start();
+    const hops = gateways(11);
+    table.reachable = new Set(hops.slice(0, 9));
+    sync.set(hostRoutes(1000, ['+192.0.2.1']));
+    sync.set([route(VIP, ...used(hops))]);
+    expect(turnsBesideFlaps(world, () => table.table[VIP]?.length === 9)).to.be.below(200);
   });
 });

@@ -17,6 +17,7 @@ import type { PathPeer } from '../../../src/router/best-path.ts';
 import { Rib, type RibRoute } from '../../../src/router/rib.ts';
 
 const OWN = [address('192.0.2.1'), address('2001:db8::1')];
+const ORIGINATOR = { family: 'ipv4', bits: 99 } as const;
 const SETTINGS = {
   localAsn: 64500,
   isOwnAddress: (one: Address) => OWN.some((own) => addressEquals(own, one)),
@@ -123,6 +124,99 @@ describe('the table of routes', () => {
     expect(rib.changes(1).map(text)).to.deep.equal([`${third}: 192.0.2.11*`]);
     expect(rib.changes(1).map(text)).to.deep.equal([`${first}: 192.0.2.12*`]);
     expect(rib.isSettled).to.equal(true);
+  });
+
+  it('has nothing to look at where a path is as it was', () => {
+    const rib = new Rib(SETTINGS);
+    rib.up(peer(1, { isInternal: true }));
+    const pathOf = (...asns: number[]) => ({ asPath: [{ type: 'sequence', asns }] }) as const;
+    const steps: readonly (readonly [string, PathAttributes])[] = [
+      ['another MED', { med: 1 }],
+      ['another origin', { origin: 'egp' }],
+      ['another length', pathOf(64512, 64512)],
+      ['of another AS', pathOf(64513, 64512)],
+      ['preferred less', { localPref: 50 }],
+      ['by another speaker', { originatorId: ORIGINATOR }],
+      ['drained', { communities: [parseCommunity('graceful-shutdown') ?? 0] }],
+    ];
+    let now: PathAttributes = {};
+    let hop = '192.0.2.11';
+    const say = () => void rib.update('p1', announce(hop, [VIP], now));
+    const expectNews = (what: string) => {
+      say();
+      expect(rib.isSettled, what).to.equal(false);
+      rib.changes();
+      say();
+      expect(rib.isSettled, `${what}, again`).to.equal(true);
+    };
+    expectNews('the first time');
+    for (const [what, over] of steps) {
+      now = { ...now, ...over };
+      expectNews(what);
+    }
+    hop = '192.0.2.77';
+    expectNews('another next hop');
+  });
+
+  /** turns until one new prefix is told, while p1 says all its routes anew in each with another MED */
+  function turnsUntilNew(rib: Rib, shared: string[], mostPaths: number): number {
+    rib.update('p2', announce('192.0.2.12', [VIP]));
+    for (let turn = 1; turn <= 100; turn += 1) {
+      rib.update('p1', announce('192.0.2.11', shared, { med: turn }));
+      if (rib.changes(mostPaths).some((each) => formatPrefix(each.prefix) === VIP)) return turn;
+    }
+    return Infinity;
+  }
+
+  function manyNeighbours(count: number, shared: string[]): Rib {
+    const rib = new Rib(SETTINGS);
+    for (let number = 1; number <= count; number += 1) {
+      rib.up(peer(number));
+      rib.update(`p${number}`, announce(`192.0.2.${10 + number}`, shared));
+    }
+    rib.changes();
+    return rib;
+  }
+
+  it('looks at what is new although a neighbour changes all that it has in each turn', () => {
+    const shared = Array.from({ length: 100 }, (_, at) => `203.0.113.${at}/32`);
+    expect(turnsUntilNew(manyNeighbours(12, shared), shared, 200)).to.be.below(3);
+  });
+
+  it('looks at what is new although a prefix that changes in each turn has more paths than that', () => {
+    const shared = ['203.0.113.1/32'];
+    expect(turnsUntilNew(manyNeighbours(80, shared), shared, 10)).to.be.below(3);
+  });
+
+  it('gives what is lost its turn too, and all of it where nothing else waits', () => {
+    const shared = Array.from({ length: 100 }, (_, at) => `203.0.113.${at}/32`);
+    const rib = manyNeighbours(2, shared);
+    const more = Array.from({ length: 100 }, (_, at) => `198.51.100.${at}/32`);
+    rib.update('p1', announce('192.0.2.11', more));
+    rib.update('p2', withdraw(...shared));
+    const first = rib.changes(40).map(text);
+    expect(first.filter((each) => each.startsWith('203')).length).to.be.within(30, 31);
+    expect(first.length).to.be.within(40, 41);
+    rib.changes(200);
+    rib.update('p1', withdraw(...shared));
+    expect(rib.changes(100)).to.have.length(100);
+  });
+
+  it('knows when it has looked at all that was lost by a moment, whatever is lost after it', () => {
+    const shared = Array.from({ length: 20 }, (_, at) => `203.0.113.${at}/32`);
+    const rib = manyNeighbours(3, shared);
+    rib.down('p3');
+    const { losses } = rib;
+    let turns = 0;
+    for (; !rib.hasLookedAt(losses) && turns < 50; turns += 1) {
+      const hasAll = rib.routes().every(({ nextHops }) => nextHops.length === 2);
+      expect(hasAll, 'told too early').to.equal(false);
+      rib.changes(10);
+      rib.update('p1', announce('192.0.2.11', shared, { med: turns }));
+      expect(rib.hasLookedAt(rib.losses), 'of now').to.equal(false);
+    }
+    expect(rib.routes().every(({ nextHops }) => nextHops.length === 2)).to.equal(true);
+    expect(turns).to.be.within(2, 6);
   });
 
   it('looks at the paths of a prefix once each when a neighbour goes, however many there are', () => {

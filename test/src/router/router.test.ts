@@ -127,6 +127,10 @@ function table(router: Router): string[] {
     );
 }
 
+function isOf(own: string) {
+  return ({ peer }: { readonly peer: string }) => peer === own;
+}
+
 describe('the router', () => {
   it('shares between neighbours, in both families, and tells and installs it', async () => {
     const lab = new Lab();
@@ -245,6 +249,45 @@ describe('the router', () => {
     expect(Object.values(lab.kernel.table).map(({ length }) => length)).to.deep.equal(
       prefixes.map(() => 11),
     );
+  });
+
+  it('takes new routes, lets go of old ones and tells ends while one neighbour changes all that it has in each turn', async () => {
+    const lab = new Lab();
+    const router = lab.router();
+    await router.start();
+    const hosts = Array.from({ length: 12 }, (_, at) => `192.0.2.${11 + at}`);
+    const shared = Array.from({ length: 1100 }, (_, at) => `203.0.${at >> 8}.${at & 255}/32`);
+    const all = hosts.map((own) => lab.node(own));
+    const [flooder, old, next, gone] = all;
+    if (!(flooder && old && next && gone)) throw new Error('twelve nodes');
+    for (const node of all) announce(node, node === old ? [VIP, ...shared] : shared);
+    await lab.run(200);
+    expect(lab.kernel.table[VIP]).to.deep.equal(['192.0.2.12']);
+    // a turn takes a millisecond, in which the flooder says more than one turn looks at
+    const startTimer = lab.clock.startTimer.bind(lab.clock);
+    lab.clock.startTimer = (delayMs, callback) => startTimer(Math.max(delayMs, 1), callback);
+    let med = 0;
+    const turnsUntil = async (isDone: () => boolean) => {
+      for (let turn = 0; turn < 100; turn += 1) {
+        if (isDone()) return turn;
+        med = (med + 1) % 2;
+        announce(flooder, shared, { med });
+        lab.clock.advance(1);
+        for (let pass = 0; pass < 3; pass += 1) await Promise.resolve();
+      }
+      return Infinity;
+    };
+    await turnsUntil(() => med > 0);
+    announce(old, shared);
+    expect(await turnsUntil(() => lab.kernel.table[VIP] === undefined)).to.be.below(30);
+    announce(next, [VIP, ...shared]);
+    const hasMoved = () => lab.kernel.table[VIP]?.[0] === '192.0.2.13';
+    expect(await turnsUntil(hasMoved), 'the next holder').to.be.below(30);
+    lab.network.resetConnections(address('192.0.2.14'), ROUTER);
+    const isTold = () => lab.of('peer-down').length > 0;
+    expect(await turnsUntil(isTold), 'the end of a session').to.be.below(30);
+    const hasOld = router.routes().some(({ nextHops }) => nextHops.some(isOf('192.0.2.14')));
+    expect(hasOld, 'what it means, then why').to.equal(false);
   });
 
   it('cuts off one that announces too much, installs nothing of it, and holds it off', async () => {
