@@ -147,7 +147,10 @@ export class KeptRoutes {
     const { resetMs } = this.#options;
     const killed = { sinceMs: this.#startedMs, seconds: restartSecondsOf(plan) };
     if (resetMs === undefined) return [killed];
-    return [killed, { sinceMs: resetMs, seconds: wholeOf(plan.peer.timers.holdSeconds) }];
+    const { holdSeconds } = plan.peer.timers;
+    // no session ends the wait for a range, and what comes by itself must not be waited for without an end (0074)
+    const ofHold = isOfRange(plan) ? holdSeconds : wholeOf(holdSeconds);
+    return [killed, { sinceMs: resetMs, seconds: ofHold }];
   }
 
   /** for how long a router that cannot be told anything may still have routes of this node */
@@ -266,6 +269,11 @@ function isOf(session: string, peer: string): boolean {
 
 function restartSecondsOf({ peer }: PeerPlan): number {
   return peer.gracefulRestart?.restartSeconds ?? 0;
+}
+
+/** also while it cannot be used, say because its key has not been read yet */
+function isOfRange({ kind, peer }: PeerPlan): boolean {
+  return kind === 'range' || (kind === 'refused' && peer.target.kind === 'range');
 }
 
 /**

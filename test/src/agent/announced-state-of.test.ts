@@ -88,6 +88,25 @@ describe('after a reset of the machine', () => {
     expect(heard).to.deep.equal([5n]);
   });
 
+  const password = { kind: 'secret', name: 'unread' } as const;
+  for (const [what, saved, upMs, over] of [
+    ['the View was saved in another boot', true, UP_SECONDS * 1000, {}],
+    ['its key has not been read', true, UP_SECONDS * 1000, { password }],
+    ['at a first start on a machine that has been up for long', false, 7_200_000, {}],
+  ] as const) {
+    it(`a range without a hold time costs no answer: ${what}`, async () => {
+      const range = { family: 'ipv4', bits: 0x0a000000, length: 8 } as const;
+      const timers = { holdSeconds: 0, keepaliveSeconds: 0, connectRetrySeconds: 5 };
+      const target = { kind: 'range', range } as const;
+      const now = documents(ROUTER_THAT_REFUSES, { target, timers, listen: true, ...over });
+      const before = saved ? savedIn('the boot before', { documents: now }) : undefined;
+      const world = start(before, { upMs }, now);
+      await world.pass(100);
+      expect(world.agent.announced.keptMs).to.equal(undefined);
+      expect(answer(world)).to.equal(5n);
+    });
+  }
+
   it('it answers as soon as the session is up', async () => {
     const world = start(savedIn('the boot before'));
     const there = documents('192.0.2.1');
