@@ -143,10 +143,10 @@ export class HeardDocuments {
     word.documents = { ...word.documents, claims };
   }
 
-  /** A source has fallen silent; its last words were heard then. */
+  /** A source has fallen silent; its last words were heard then. Of a part that is heard again the age is taken back. */
   fallSilent(source: DocumentSource, since: Heard): void {
     const word = this.#words.get(source);
-    if (word?.documents !== undefined) word.stale ??= this.#staleSince(since);
+    if (word?.documents !== undefined) word.stale = this.#staleAsBefore(word, since);
   }
 
   /** It is heard again, and nothing has changed. */

@@ -57,4 +57,26 @@ describe('a source that is silent in part', () => {
     await world.pass(100);
     expect(world.heard.at(-1)).to.equal(`-${VIP}/32`);
   });
+
+  it('is as old as what is oldest now where its parts are silent in turn, and never all heard at once', async () => {
+    const world = new World([any], false, { maxStaleMs: MAX_STALE_MS });
+    const { agent, clock, heard } = world;
+    agent.setNodeFacts(clusterNode(NODE, { bootId: 'b' }));
+    agent.setDocuments(told([any]), 'api');
+    await world.pass(7000);
+    expect(heard.splice(0)).to.include(`${VIP}/32 ×1`);
+    const oldestMs = 20_000;
+    let since = { nowMs: 0, wallMs: 0 };
+    for (let passedMs = 0; passedMs <= MAX_STALE_MS; passedMs += 10_000) {
+      since = { nowMs: clock.now() - oldestMs, wallMs: clock.wallTimeMs() - oldestMs };
+      agent.setApiSilence(since);
+      await world.pass(10_000);
+    }
+    expect(heard).to.deep.equal([]);
+    expect(agent.status().stale?.sentence).to.include(new Date(since.wallMs).toISOString());
+    await world.pass(since.nowMs + MAX_STALE_MS - clock.now() - 1);
+    expect(heard, 'what is never heard again is too old in the end').to.deep.equal([]);
+    await world.pass(100);
+    expect(heard).to.deep.equal([`-${VIP}/32`]);
+  });
 });
