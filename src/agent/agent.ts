@@ -24,7 +24,7 @@ import { isUndecided } from './claim-gates.ts';
 import { isAnnounced, liveDepartures } from './departures.ts';
 import { type DesiredState, desired, NOTHING_DESIRED } from './desired.ts';
 import { logDocuments, logJoined, logRestored } from './document-log.ts';
-import { drain, STOPPING, undrain } from './drain-orders.ts';
+import { drain, STOPPING, stopDrain, undrain } from './drain-orders.ts';
 import { flushed, nextChange } from './flush.ts';
 import { GateHistory } from './gate-history.ts';
 import type { Heard, HeardNow } from './heard-documents.ts';
@@ -233,6 +233,11 @@ export class Agent {
     return this.#knowledge.clusterNode;
   }
 
+  /** its own and those of its Node, as it selects BGPPeers by them */
+  get nodeLabels() {
+    return this.#knowledge.node.labels;
+  }
+
   /** undefined = the whole node */
   drain(address: Address | undefined, reason: string): DrainAnswer {
     return this.#intent(() => drain(this.#knowledge, address, reason, this.#options.clock.now()));
@@ -299,15 +304,10 @@ export class Agent {
   }
 
   async #stop(reason: string): Promise<void> {
-    const { clock, speaker, log, node, addresses, stopMoveMs: moveMs, stopMostMs } = this.#options;
+    const { clock, speaker, log, node, addresses } = this.#options;
     log.info('agent.stop', { reason }, 'draining');
     this.#saver.last();
-    const isHeard = speaker.status().some(({ state }) => state === 'established');
-    // with nobody to hear it there is nothing to wait for
-    const bounds = { ...optional('moveMs', moveMs), ...optional('mostMs', stopMostMs) };
-    const wait = isHeard ? bounds : { waitMs: 0 };
-    const order = { sinceMs: clock.now(), reason: `the agent stops (${reason})` };
-    this.#knowledge.stopDrain = { ...order, ...wait };
+    this.#knowledge.stopDrain = stopDrain(this.#options, reason);
     this.#refresh();
     while (this.#desired.claims.some(isAnnounced)) await nextChange(this);
     await flushed(speaker, clock, FLUSH_DEADLINE_MS);

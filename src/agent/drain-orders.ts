@@ -1,8 +1,11 @@
-/** What a person may say about draining, and the answer. It changes what is known; the agent decides anew. */
+/** What a person may say about draining, and the answer; and the drain of a stop. It changes what is known; the agent decides anew. */
 
 import { type Address, formatAddress } from 'bgp-ts';
+import { optional } from '../model/optional.ts';
+import type { AgentOptions } from './agent-options.ts';
 import type { Knowledge } from './knowledge.ts';
 import type { DrainAnswer } from './status.ts';
+import type { Drain } from './view.ts';
 
 /** `address` undefined = the whole node */
 export function drain(
@@ -32,6 +35,17 @@ export function undrain(knowledge: Knowledge, address: Address | undefined): Dra
   knowledge.drainClaim(claim.name, undefined);
   const node = knowledge.nodeDrain === undefined ? '' : '; the node as a whole still is';
   return done(`${formatAddress(address)} is not draining any more${node}`);
+}
+
+/** of an agent that stops; with nobody to hear it there is nothing to wait for */
+export function stopDrain(
+  { clock, speaker, stopMoveMs, stopMostMs }: AgentOptions,
+  reason: string,
+): Drain {
+  const isHeard = speaker.status().some(({ state }) => state === 'established');
+  const bounds = { ...optional('moveMs', stopMoveMs), ...optional('mostMs', stopMostMs) };
+  const order = { sinceMs: clock.now(), reason: `the agent stops (${reason})` };
+  return { ...order, ...(isHeard ? bounds : { waitMs: 0 }) };
 }
 
 /** to whatever is asked of an agent that stops: the next start begins with what was saved before */

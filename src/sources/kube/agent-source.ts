@@ -21,7 +21,7 @@ import {
 } from '../../model/documents.ts';
 import type { IpClaim } from '../../model/ip-claim.ts';
 import type { IpPool } from '../../model/ip-pool.ts';
-import { selects } from '../../model/labels.ts';
+import { type Labels, selects } from '../../model/labels.ts';
 import { optional } from '../../model/optional.ts';
 import { type PoolFacts, PoolsInForce, type PoolsNow } from '../../model/pools-in-force.ts';
 import type { Converted } from '../../model/refusal.ts';
@@ -39,6 +39,8 @@ import { BGP_PEERS, IP_POOLS, NODES } from './resources.ts';
 export interface ClusterListener {
   /** as they are now; absent: nobody knows */
   readonly sessions?: readonly { readonly name: string; readonly state: string }[];
+  /** by which it selects BGPPeers: its own and those of its Node; absent: the Node's alone */
+  readonly nodeLabels?: Labels;
   /** `silentSince`: not all of them could be read since then, for too long */
   setDocuments(documents: Documents, source: 'api', silentSince?: Moment): void;
   setNodeFacts(node: ClusterNode | undefined): void;
@@ -233,10 +235,11 @@ export class AgentSource {
 
   /** of the peers of this node alone: a thousand agents would ask for each rack's Secrets */
   #askForSecrets({ peers }: Documents): void {
-    const node = this.#nodes.get(this.#options.nodeName);
+    const { agent, nodeName } = this.#options;
+    const labels = agent.nodeLabels ?? this.#nodes.get(nodeName)?.labels;
     const own = peers
       .map(({ object }) => object)
-      .filter(({ nodeSelector }) => node === undefined || selects(nodeSelector, node.labels));
+      .filter(({ nodeSelector }) => labels === undefined || selects(nodeSelector, labels));
     const before = this.#ownPeers;
     if (own.length === before.length && own.every((peer, index) => peer === before[index])) return;
     this.#ownPeers = own;

@@ -30,6 +30,8 @@ const ROUTER = ipv4('192.0.2.1');
 const VIP = '198.51.100.7';
 const RANDOM = { next: () => 0.5 };
 const KEY = 's3cret';
+/** as --node-labels and the host name say; the API has none of them */
+const OWN_LABELS = { rack: 'a', 'kubernetes.io/hostname': scenery.NODE };
 
 const secret = (name: string, data: object) => ({
   metadata: { name, namespace: 'herald-system' },
@@ -92,7 +94,7 @@ class World {
       readPassword: (path) => this.#read(path),
       store: { load: () => undefined, save: () => undefined },
       log: SILENT_LOG,
-      node: { name: scenery.NODE, labels: {} },
+      node: { name: scenery.NODE, labels: OWN_LABELS },
       asn: 64_512,
       routerId: 7,
       isRouterIdFixed: true,
@@ -301,6 +303,37 @@ describe('a session with a key', () => {
     await world.pass(5000);
     expect(world.refusals.join()).to.include('the Secret herald-system/b of BGPPeer other');
     expect(world.heard).to.deep.equal([]);
+  });
+
+  for (const [label, value] of Object.entries(OWN_LABELS)) {
+    const nodeSelector = { matchLabels: { [label]: value } };
+
+    it(`goes on, and gets its keys, where the agent alone knows that this node is selected: ${label}`, async () => {
+      toSecret('a', { nodeSelector });
+      await world.pass(15_000);
+      expect(world.heard).to.deep.equal([]);
+      expect(world.agent.status().warnings).to.deep.equal([]);
+      world.api.put(SECRETS, secret('a', {}));
+      await world.pass(80_000);
+      expect(world.heard, 'the key is taken away').to.deep.equal(['down']);
+      world.api.put(SECRETS, holding('a', KEY));
+      await world.pass(20_000);
+      expect(world.heard).to.deep.equal(['down', 'up', `+${VIP}/32`]);
+    });
+  }
+
+  it('that leads to no router from here is asked for by nobody', async () => {
+    const nodeSelector = { matchLabels: { rack: 'b' } };
+    world.api.put(SECRETS, holding('b', KEY));
+    world.api.put(
+      BGP_PEERS,
+      peer('other', { address: '192.0.2.9', password: { secret: 'b' }, nodeSelector }),
+    );
+    await world.pass(90_000);
+    const asked = world.api.calls.filter(({ resource }) => resource === SECRETS);
+    expect(asked.map(({ name }) => name))
+      .to.include('a')
+      .and.not.include('b');
   });
 
   for (const name of ['tor', 'of-a-file']) {
