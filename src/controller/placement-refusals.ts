@@ -9,7 +9,7 @@
 import { parseAddress } from 'bgp-ts';
 import { formatClaimName } from '../model/claim-name.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
-import type { IpNode, IpNodeRefusal } from '../model/ip-node.ts';
+import { type IpNode, type IpNodeRefusal, LISTED_LEVELS } from '../model/ip-node.ts';
 import type { PreferenceLevel } from '../model/names.ts';
 import { MoveBudget } from '../scheduler/move-rate.ts';
 import { NamespaceTurns } from '../sources/kube/namespace-turns.ts';
@@ -28,9 +28,6 @@ export interface Told {
   /** it may announce more, of what leaves it, than it lists levels of */
   readonly isCrowded: boolean;
 }
-
-/** so many levels have room in any case (ip-node-status.ts), those of what leaves last */
-const LISTED_LEVELS = 300;
 
 export function toldBy(ipNode: IpNode | undefined, address: string, version: bigint): Told {
   const { levels, refused, refusedMore = 0 } = ipNode?.status ?? {};

@@ -55,6 +55,12 @@ export interface IpNodeSession {
 }
 
 /**
+ * So many levels have room in any case (ip-node-status.ts). A node lists as many only if all that it lists are moves: then some of what leaves
+ * it may be missing. With fewer, all moves are there.
+ */
+export const LISTED_LEVELS = 300;
+
+/**
  * Whether an address that the node does not list may be one that it refuses all the same: it refuses more than have room. Those without a ready endpoint of their own
  * are the most, and agents list them last: once one of them is listed all others are, so of what has neither checks nor a Local Service everything is known.
  */

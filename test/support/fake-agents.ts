@@ -4,9 +4,9 @@
  */
 
 import { formatClaimName } from '../../src/model/claim-name.ts';
-import type { IpNodeSession, IpNodeStatus } from '../../src/model/ip-node.ts';
+import type { IpNodeLevel, IpNodeSession, IpNodeStatus } from '../../src/model/ip-node.ts';
 import { API_VERSION, NAMESPACE, nodeLabel, nodeLease, parseLevel } from '../../src/model/names.ts';
-import { ApiError, isNotFound, type KubeApi } from '../../src/sources/kube/api.ts';
+import { ApiError, isNotFound, type KubeApi, type KubeObject } from '../../src/sources/kube/api.ts';
 import { IP_CLAIMS, IP_NODES, LEASES, NODES } from '../../src/sources/kube/resources.ts';
 
 const SINCE = '2026-01-01T00:00:00Z';
@@ -27,6 +27,11 @@ export class FakeAgent {
   readonly refusing = new Set<string>();
   /** of these it lists so many, as a real one lists 100 */
   mostRefused = Number.POSITIVE_INFINITY;
+  /** which levels it lists, of the claims that carry its label; absent: all that it announces */
+  lists?: (
+    claims: readonly KubeObject[],
+    announced: readonly IpNodeLevel[],
+  ) => readonly IpNodeLevel[];
 
   constructor(api: KubeApi, name: string) {
     this.#api = api;
@@ -113,7 +118,7 @@ export class FakeAgent {
     const listed = refused.slice(0, this.mostRefused);
     await this.report({
       ...this.#status,
-      levels,
+      levels: this.lists?.(list.items, levels) ?? levels,
       refused: listed,
       refusedMore: refused.length - listed.length,
       observedClaims: list.resourceVersion,

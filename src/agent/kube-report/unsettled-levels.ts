@@ -5,7 +5,7 @@
 
 import { formatAddress } from 'bgp-ts';
 import type { IpClaim } from '../../model/ip-claim.ts';
-import type { IpNodeLevel } from '../../model/ip-node.ts';
+import { type IpNodeLevel, LISTED_LEVELS } from '../../model/ip-node.ts';
 import { isNodeLabel, isStraight, levelOf, type PreferenceLevel } from '../../model/names.ts';
 
 interface Seen {
@@ -33,7 +33,7 @@ export interface OwnClaims {
 }
 
 export interface Unsettled {
-  /** those that come here first, then those that leave, each the oldest first, then those that became exclusive and those that are settled, each the youngest first */
+  /** those that come here first, then those that leave, each the oldest first, then, while there are few of all, those that became exclusive and those that are settled, each the youngest first */
   readonly unsettled: readonly IpNodeLevel[];
   /** addresses whose level the controller may wait for: all but what was placed here straight and is not refused */
   readonly awaited: readonly string[];
@@ -55,7 +55,7 @@ const SETTLED = 3;
  * of those that come here so many have room in any case (ip-node-status.ts); one leader has no more
  * under way to one node, and the one before it may have begun others
  */
-const MOST_AT_ONCE = 300;
+const MOST_AT_ONCE = LISTED_LEVELS;
 const TURN_MS = 60_000;
 
 export class UnsettledLevels {
@@ -94,12 +94,8 @@ export class UnsettledLevels {
     const asked = own.filter((claim) => !straight.has(claim) || refused.has(claim.name));
     this.#note(seen, new Map(asked.map((claim) => [claim.name, claim])));
     endTurns(waiting, nowMs);
-    const unsettled = waiting.toSorted(inLine).flatMap(({ claim }) => {
-      const level = announced.get(claim.name);
-      return level === undefined ? [] : [{ address: formatAddress(claim.address), level }];
-    });
     return {
-      unsettled,
+      unsettled: listed(waiting, announced),
       awaited: asked.map(({ address }) => formatAddress(address)),
       refusedStraight: asked.filter((claim) => straight.has(claim)).map(({ name }) => name),
     };
@@ -129,6 +125,22 @@ function inLine(a: Waiting, b: Waiting): number {
   const order = a.rank - b.rank;
   if (order !== 0) return order;
   return a.rank >= BECAME ? b.seen.sinceMs - a.seen.sinceMs : a.seen.lineMs - b.seen.lineMs;
+}
+
+/**
+ * All moves. A list of LISTED_LEVELS says that moves may be missing, so the others fill it up to one fewer: a thousand that became exclusive
+ * may be here for hours, and for as long the controller would not believe that this node refuses a claim that leaves it.
+ */
+function listed(
+  waiting: readonly Waiting[],
+  announced: OwnClaims['announced'],
+): readonly IpNodeLevel[] {
+  const told = waiting.filter(({ claim }) => announced.has(claim.name)).toSorted(inLine);
+  const moves = told.filter(({ rank }) => rank < BECAME).length;
+  return told.slice(0, Math.max(moves, LISTED_LEVELS - 1)).flatMap(({ claim }) => {
+    const level = announced.get(claim.name);
+    return level === undefined ? [] : [{ address: formatAddress(claim.address), level }];
+  });
 }
 
 /** Where not all have room, one that nothing comes of gives way to the next ones. */

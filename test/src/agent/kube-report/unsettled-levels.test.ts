@@ -85,6 +85,34 @@ describe('the levels that a node tells of', () => {
     expect(told, 'another node has a part in it').to.equal(formatAddress(comingAgain.address));
   });
 
+  it('has what became exclusive or is settled only up to 299 in all: a list of more means that a move may be missing', () => {
+    const others = (index: number) =>
+      at(index, index % 2 === 0 ? { [OWN]: '0' } : { [OWN]: '0', [ANYCAST_LABEL]: '' });
+    const leaving = (index: number) => at(index, { [OWN]: '2', [OTHER]: '0' });
+    const coming = (index: number) => at(index, { [OWN]: '0', [OTHER]: '2' });
+    const listed = (moves: readonly IpClaim[], notAnnounced: readonly IpClaim[] = []) => {
+      const kept = Array.from({ length: 1000 }, (_, index) => others(2000 + index));
+      const told = own([...kept, ...moves]);
+      const claims = [...told.claims, ...notAnnounced];
+      const { unsettled } = new UnsettledLevels(NODE).take({ ...told, claims }, 0);
+      const addresses = new Set(unsettled.map(({ address }) => address));
+      const missing = moves.filter(({ address }) => !addresses.has(formatAddress(address)));
+      return { all: unsettled.length, missing: missing.length };
+    };
+    const some = (count: number, make: (index: number) => IpClaim, from = 0) =>
+      Array.from({ length: count }, (_, index) => make(from + index));
+    const moving = [...some(150, leaving), ...some(149, coming, 500)];
+    expect(listed([])).to.deep.equal({ all: 299, missing: 0 });
+    expect(listed(moving.slice(0, 100))).to.deep.equal({ all: 299, missing: 0 });
+    expect(listed(moving)).to.deep.equal({ all: 299, missing: 0 });
+    expect(listed([...moving, coming(900)])).to.deep.equal({ all: 300, missing: 0 });
+    expect(listed(some(700, leaving))).to.deep.equal({ all: 700, missing: 0 });
+    expect(listed([], some(400, leaving)), 'none of them is announced').to.deep.equal({
+      all: 299,
+      missing: 0,
+    });
+  });
+
   it('gives a claim that comes a second time a turn of its own', () => {
     const levels = new UnsettledLevels(NODE);
     const moving = (from: number) =>
