@@ -1,5 +1,7 @@
 /** The failing proxy: each fault does what it says, to the client and to the server, and no more often than told. */
 
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { expect } from 'chai';
 import {
   ApiError,
@@ -268,5 +270,19 @@ describe('the failing proxy', () => {
     expect(await failure(api.list(IP_POOLS))).to.be.instanceOf(ApiUnreachable);
     await proxy.accept();
     await api.list(IP_POOLS);
+  });
+
+  it('refuses at once, whatever handshake is under way', async () => {
+    const { hostname, port } = new URL(proxy.url);
+    const silent = connect(Number(port), hostname);
+    const ended = once(silent, 'close');
+    silent.on('error', () => undefined);
+    await once(silent, 'connect');
+    // the proxy has it by then, too: connections are taken in the order in which they came
+    await api.list(NODES);
+    await proxy.refuse();
+    await ended;
+    await proxy.accept();
+    await until('a new connection is taken', async () => done(await api.list(IP_POOLS)));
   });
 });

@@ -8,6 +8,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Agent, createServer, request, type Server } from 'node:https';
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { TLSSocket } from 'node:tls';
 import { type ApiRequest, matches, type RequestMatch, readRequest } from './api-request.ts';
@@ -63,7 +64,8 @@ export class FailingProxy {
   readonly #port: number;
   readonly #agents = new Map<string, Agent>();
   readonly #streams = new Set<ProxyStream>();
-  readonly #sockets = new Set<TLSSocket>();
+  /** also those whose TLS handshake is under way: it would go on, and keep a server that refuses open */
+  readonly #sockets = new Set<Socket>();
   readonly #counts = new Map<string, { request: ApiRequest; count: number; bytes: number }>();
   readonly #rules = new Set<ActiveRule>();
   #server: Server | undefined;
@@ -140,11 +142,12 @@ export class FailingProxy {
       requestTimeout: 0,
       headersTimeout: 0,
     });
-    server.on('secureConnection', (socket) => {
+    server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
       socket.on('error', () => undefined);
     });
+    server.on('secureConnection', (socket) => socket.on('error', () => undefined));
     server.on('request', (client, answer) => {
       this.#handle(client, answer).catch(() => answer.destroy());
     });
