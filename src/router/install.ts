@@ -22,6 +22,7 @@ import {
   prefixKey,
   type Timer,
 } from 'bgp-ts';
+import type { Refused } from '../linux/address-table.ts';
 import { NetlinkError } from '../linux/netlink-calls.ts';
 import type { KernelNextHop, RouteTable } from '../linux/route-table.ts';
 import type { RibNextHop, RibRoute } from './rib.ts';
@@ -178,18 +179,20 @@ export class RouteSync {
     this.#options.onOutcome(prefix, [], problem);
   }
 
-  /** All of them, else those that the kernel has and takes, one by one: what works is never taken away to try. */
+  /** All of them, else those that the kernel has and takes, one by one; none where somebody else's stands. What works is never taken away to try. */
   *#install(wanted: Wanted): Generator<void, string | undefined> {
     const keys = [...wanted.hops.keys()];
-    let problem = this.#callReplace(wanted, keys);
-    if (problem === undefined) return undefined;
+    const refused = this.#callReplace(wanted, keys);
+    let problem = refused?.sentence;
+    if (refused === undefined || refused.kind === 'foreign') return problem;
     if (hasStale(wanted)) yield* this.#takeAway(wanted);
     for (const key of keys) {
       if (wanted.installed.has(key) || keys.length === 1) continue;
       yield;
       const taken = keys.filter((each) => each === key || wanted.installed.has(each));
-      const sentence = this.#callReplace(wanted, taken);
-      if (sentence !== undefined) problem = `${sentence} (next hop ${hopText(wanted, key)})`;
+      const one = this.#callReplace(wanted, taken);
+      if (one?.kind === 'foreign') return one.sentence;
+      if (one !== undefined) problem = `${one.sentence} (next hop ${hopText(wanted, key)})`;
     }
     return problem;
   }
@@ -203,21 +206,23 @@ export class RouteSync {
     if (keys.length > 1) for (const key of [...kept, ...others]) ways.push([key]);
     for (const way of ways) {
       yield;
-      if (this.#callReplace(wanted, way) === undefined) return;
+      const refused = this.#callReplace(wanted, way);
+      if (refused === undefined || refused.kind === 'foreign') return;
     }
     yield;
     if (this.#callRemove(wanted.prefix) === undefined) setInstalled(wanted, []);
   }
 
-  #callReplace(wanted: Wanted, keys: readonly string[]): string | undefined {
+  #callReplace(wanted: Wanted, keys: readonly string[]): Refused | undefined {
     const { prefix, hops } = wanted;
     const nextHops = keys.flatMap((key) => hops.get(key) ?? []);
     this.#turn.spend(CALL_HOPS + nextHops.length);
     wanted.wasAsked = true;
     const outcome = this.#options.table.replace({ prefix, nextHops });
-    if (outcome.kind !== 'done') return outcome.sentence;
-    setInstalled(wanted, keys);
-    return undefined;
+    if (outcome.kind === 'done') setInstalled(wanted, keys);
+    // said only where none of ours stands
+    if (outcome.kind === 'foreign') setInstalled(wanted, []);
+    return outcome.kind === 'done' ? undefined : outcome;
   }
 
   #callRemove(prefix: Prefix): string | undefined {

@@ -11,6 +11,8 @@ export class MemoryRouteTable implements RouteTable {
   readonly #routes = new Map<string, KernelRoute>();
   /** gateways that the kernel would take; undefined = all */
   reachable: Set<string> | undefined;
+  /** prefixes where somebody else has a route; as in a real one, next hops are judged before that is seen */
+  readonly foreign = new Set<string>();
   refusesRemoval = false;
   isClosed = false;
   /** how often a route was to be written or removed */
@@ -32,6 +34,9 @@ export class MemoryRouteTable implements RouteTable {
     const prefix = formatPrefix(route.prefix);
     if (lost !== undefined) {
       return { kind: 'failed', code: 'ENETUNREACH', sentence: `cannot install ${prefix}: no way` };
+    }
+    if (this.foreign.has(prefix)) {
+      return { kind: 'foreign', sentence: `cannot install ${prefix}: not ours` };
     }
     this.#routes.set(prefix, route);
     this.changes.push(`${prefix} via ${gateways.join(' ')}`);

@@ -271,6 +271,28 @@ describe('routes in the kernel', () => {
     expect(world.most.hops, 'next hops in one turn').to.be.within(1, 3000);
   });
 
+  for (const [name, refused, most] of [
+    ['', 0, 1],
+    [', also behind next hops that the kernel refuses', 2, 4],
+  ] as const) {
+    it(`where somebody else's stands are not tried hop by hop${name}`, () => {
+      const { sync, table, clock } = new World();
+      sync.start();
+      const hops = gateways(100);
+      table.reachable = new Set(hops.slice(refused));
+      table.foreign.add(VIP);
+      sync.set([route(VIP, ...used(hops))]);
+      clock.advance(0);
+      expect(table.attempts, 'calls').to.equal(most);
+      expect(sync.problem(prefix(VIP))).to.match(/not ours$/);
+      clock.advance(1000);
+      expect(table.attempts, 'calls, the retry among them').to.equal(most * 2);
+      table.foreign.clear();
+      clock.advance(1000);
+      expect(table.table[VIP]).to.have.length(100 - refused);
+    });
+  }
+
   it('wait for the next turn where the kernel takes its time, however few they are', () => {
     const world = new World();
     const { sync, table, clock } = world;
