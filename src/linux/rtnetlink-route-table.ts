@@ -57,6 +57,8 @@ export class RtnetlinkRouteTable implements RouteTable {
   readonly #netlink = new NetlinkSocket({ strict: true });
   /** what this process has put there, or found as ours */
   #known: Set<PrefixKey> | undefined;
+  /** where a list has found others; asked only where the kernel says that a place is taken, and forgotten with the next list of ours */
+  #taken: ReadonlySet<PrefixKey> | undefined;
 
   constructor(options: RtnetlinkRouteTableOptions) {
     this.#table = options.table;
@@ -67,6 +69,7 @@ export class RtnetlinkRouteTable implements RouteTable {
   list(): readonly KernelRoute[] {
     const bodies = this.#bodies(this.#protocol);
     this.#known = new Set(bodies.map(({ prefix }) => prefixKey(prefix)));
+    this.#taken = undefined;
     const names = this.#linkNames();
     return bodies.map(({ prefix, hops }) => ({
       prefix,
@@ -176,11 +179,13 @@ export class RtnetlinkRouteTable implements RouteTable {
     }
   }
 
+  /** One list for all that are refused together: it is of the whole table, others' routes too. */
   #foreignAt(prefix: Prefix): boolean {
     const key = prefixKey(prefix);
-    return this.#bodies(ANY_PROTOCOL).some(
-      (each) => each.protocol !== this.#protocol && prefixKey(each.prefix) === key,
-    );
+    if (this.#taken?.has(key)) return true;
+    const others = this.#bodies(ANY_PROTOCOL).filter((each) => each.protocol !== this.#protocol);
+    this.#taken = new Set(others.map((each) => prefixKey(each.prefix)));
+    return this.#taken.has(key);
   }
 
   #foreign(doing: string): Refused {
