@@ -6,7 +6,7 @@
  * nothing would begin it again.
  */
 
-import { isAdvertisedOn } from '../model/ip-pool.ts';
+import { type IpPool, isAdvertisedOn } from '../model/ip-pool.ts';
 import type { Labels } from '../model/labels.ts';
 import { selects } from '../model/labels.ts';
 import type { ClaimSubject } from './claim-gates.ts';
@@ -19,20 +19,31 @@ export interface SavedHold {
   readonly claims: readonly string[];
 }
 
+type Standing = Pick<ClaimSubject, 'claim' | 'pool' | 'level'>;
+
 /** the controller knows that, too, and moves it */
-export function isToBeMoved({ claim, pool, level }: ClaimSubject, labels: Labels): boolean {
+export function isToBeMoved({ claim, pool, level }: Standing, labels: Labels): boolean {
   if (claim.source !== 'api' || level === undefined || pool === undefined) return false;
-  return !isAdvertisedOn(pool, labels);
+  return formOf(pool, labels) === undefined;
 }
 
 /** How it was announced by a pool that has changed since, or would have been: to whom is a question for each peer by itself. */
-export function heldForm(
-  { claim, pool, level }: ClaimSubject,
-  labels: Labels,
-): HeldForm | undefined {
+export function heldForm({ claim, pool, level }: Standing, labels: Labels): HeldForm | undefined {
   if (claim.source !== 'api' || level === undefined || pool === undefined) return undefined;
-  if (!isAdvertisedOn(pool, labels)) return undefined;
-  return pool.advertisements.filter(({ nodeSelector }) => selects(nodeSelector, labels));
+  return formOf(pool, labels);
+}
+
+const forms = new WeakMap<IpPool, WeakMap<Labels, HeldForm | undefined>>();
+
+/** Read once per pool and labels: thousands of claims of one pool are held by one edit, and saved by one text. undefined: not advertised there */
+function formOf(pool: IpPool, labels: Labels): HeldForm | undefined {
+  const known = forms.get(pool) ?? new WeakMap<Labels, HeldForm | undefined>();
+  forms.set(pool, known);
+  if (!known.has(labels)) {
+    const chosen = pool.advertisements.filter(({ nodeSelector }) => selects(nodeSelector, labels));
+    known.set(labels, isAdvertisedOn(pool, labels) ? chosen : undefined);
+  }
+  return known.get(labels);
 }
 
 /** undefined: it is not held */
@@ -87,17 +98,30 @@ function heldBy(forms: ReadonlyMap<string, HeldForm>, view: View): ReadonlyMap<s
   );
 }
 
-/** undefined: none is held. Claims of one pool mostly have one form. */
+interface Group {
+  readonly advertisements: HeldForm;
+  readonly claims: string[];
+}
+
+/** undefined: none is held. Claims of one pool mostly have one form, of which the text is made once. */
 export function holdsToSave(
   departures: ReadonlyMap<string, Departure>,
 ): readonly SavedHold[] | undefined {
-  const byForm = new Map<string, { advertisements: HeldForm; claims: string[] }>();
+  const byForm = new Map<HeldForm, Group>();
+  const byText = new Map<string, Group>();
   for (const [name, { held }] of departures) {
     if (held === undefined) continue;
-    const key = JSON.stringify(held);
-    const known = byForm.get(key) ?? { advertisements: held, claims: [] };
-    known.claims.push(name);
-    byForm.set(key, known);
+    const group = byForm.get(held) ?? groupOf(held, byText);
+    byForm.set(held, group);
+    group.claims.push(name);
   }
-  return byForm.size === 0 ? undefined : [...byForm.values()];
+  return byText.size === 0 ? undefined : [...byText.values()];
+}
+
+/** forms that are equal, of two pools or of one that was edited, are saved as one */
+function groupOf(held: HeldForm, byText: Map<string, Group>): Group {
+  const text = JSON.stringify(held);
+  const group = byText.get(text) ?? { advertisements: held, claims: [] };
+  byText.set(text, group);
+  return group;
 }

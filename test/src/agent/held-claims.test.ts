@@ -2,6 +2,7 @@
 
 import { expect } from 'chai';
 import type { AgentOptions } from '../../../src/agent/agent-options.ts';
+import { heldForm, holdsToSave } from '../../../src/agent/held-claims.ts';
 import { formatSavedView, parseSavedView, type SavedView } from '../../../src/agent/saved-view.ts';
 import type { BgpPeer } from '../../../src/model/bgp-peer.ts';
 import type { Documents } from '../../../src/model/documents.ts';
@@ -296,5 +297,46 @@ describe('an exclusive claim that no advertisement announces from this node any 
       await world.pass(7000);
       expect(world.heard).to.deep.equal(['end']);
     });
+  });
+});
+
+describe('how claims that are held were announced', () => {
+  const inRack = pool({ advertisements: [advertisement(rack('a')), HERE, ELSEWHERE] });
+  const labels = { rack: 'a' };
+  const subjectAt = (at: string) => ({
+    claim: { ...sourced(claim({ at, labels: { [OWN]: '0' } })), source: 'api' as const },
+    pool: inRack,
+    level: 0 as const,
+  });
+
+  it('is one list for all claims of a pool, and another one for other labels of the node', () => {
+    const form = heldForm(subjectAt(VIP), labels);
+    expect(form).to.deep.equal([advertisement(rack('a')), HERE]);
+    expect(heldForm(subjectAt('198.51.100.8'), labels) === form, 'the same object').to.equal(true);
+    expect(heldForm(subjectAt(VIP), { rack: 'b' })).to.deep.equal([HERE, ELSEWHERE]);
+    expect(heldForm(subjectAt(VIP), labels) === form, 'after other labels').to.equal(true);
+  });
+
+  it('is written as text once, however many they are, and forms with one text are one', () => {
+    let reads = 0;
+    const counted = {
+      ...HERE,
+      get communities() {
+        reads += 1;
+        return HERE.communities;
+      },
+    };
+    const shared = [counted];
+    const departures = Array.from({ length: 10 }, (_, at) => {
+      const form = at === 0 ? [ELSEWHERE] : at === 9 ? [HERE] : shared;
+      const { claim: of } = subjectAt(`198.51.100.${at}`);
+      return [`c${at}`, { claim: of, pool: inRack, sinceMs: 0, reason: '', held: form }] as const;
+    });
+    const saved = holdsToSave(new Map(departures));
+    expect(reads, 'how often a form was read').to.equal(1);
+    expect(saved?.map(({ claims }) => claims)).to.deep.equal([
+      ['c0'],
+      ['c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8', 'c9'],
+    ]);
   });
 });
