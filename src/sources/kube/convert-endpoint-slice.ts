@@ -5,7 +5,7 @@ import type { EndpointSlice } from '../../model/endpoint-slice.ts';
 import { nodeKey } from '../../model/node-key.ts';
 import { optional } from '../../model/optional.ts';
 import type { KubeObject } from './api.ts';
-import { filledText, isLoose, items, type Loose, labels, part } from './loose-fields.ts';
+import { filledText, isLoose, items, type Loose, part } from './loose-fields.ts';
 
 const SERVICE_NAME = 'kubernetes.io/service-name';
 
@@ -17,7 +17,7 @@ export function convertEndpointSlice(object: KubeObject): EndpointSlice | undefi
   return {
     namespace,
     name,
-    ...optional('service', filledText(labels(object.metadata, 'labels'), SERVICE_NAME)),
+    ...optional('service', filledText(part(object.metadata, 'labels'), SERVICE_NAME)),
     ...optional('family', familyOf(object['addressType'])),
     usable: usable.length,
     ...(names.size > 0 && { nodes: Float64Array.from(names, nodeKey).sort() }),

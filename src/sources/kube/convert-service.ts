@@ -48,7 +48,7 @@ export function convertService(object: KubeObject): Service | undefined {
     uid,
     resourceVersion,
     createdMs: createdMsOf(metadata.creationTimestamp),
-    labels: firstLabels(labels(metadata, 'labels')),
+    labels: firstLabels(metadata),
     annotations: annotationsOf(labels(metadata, 'annotations')),
     isBeingDeleted: metadata.deletionTimestamp !== undefined,
     isLoadBalancer: spec['type'] === 'LoadBalancer',
@@ -95,18 +95,18 @@ function loadBalancerIpOf(spec: Loose): Pick<Service, 'loadBalancerIp'> {
   return written === undefined ? {} : { loadBalancerIp: bounded(written) };
 }
 
-/** The API server takes a megabyte of labels; which pools a Service is for is not hidden in so many. */
-function firstLabels(all: Labels): Labels {
+/** The API server takes a megabyte of labels; which pools a Service is for is not hidden in so many, and no more are read. */
+function firstLabels(metadata: Loose): Labels {
+  const all = part(metadata, 'labels');
   let length = 0;
-  let kept: Record<string, string> | undefined;
+  const kept: Record<string, string> = {};
   for (const name in all) {
-    const value = all[name] ?? '';
-    length += name.length + value.length;
-    if (length > LONGEST_LABELS) return kept ?? NO_ANNOTATIONS;
-    kept ??= {};
-    kept[name] = value;
+    const value = text(all, name);
+    length += name.length + (value ?? '').length;
+    if (length > LONGEST_LABELS) return kept;
+    if (value !== undefined) kept[name] = value;
   }
-  return all;
+  return labels(metadata, 'labels');
 }
 
 /** Selectors are compared and nothing else, so of a long one a hash does. */

@@ -2,6 +2,7 @@
 
 import { expect } from 'chai';
 import { LONGEST_LABELS } from '../../../../src/model/service.ts';
+import { convertEndpointSlice } from '../../../../src/sources/kube/convert-endpoint-slice.ts';
 import { convertService } from '../../../../src/sources/kube/convert-service.ts';
 
 const many = (count: number, value = 'v'): Record<string, string> =>
@@ -14,6 +15,16 @@ function read(spec: object, labels: object = {}) {
   return service;
 }
 
+/** counts how often a value is read */
+function counted(labels: Record<string, string>) {
+  const reads = { count: 0 };
+  const get = (of: Record<string, string>, name: string) => {
+    reads.count += 1;
+    return of[name];
+  };
+  return { reads, labels: new Proxy(labels, { get }) };
+}
+
 describe('what is kept of a Service', () => {
   it('labels and selectors as they are, where they are as most are', () => {
     const { labels, selector } = read({ selector: { app: 'web' } }, { team: 'a' });
@@ -24,6 +35,17 @@ describe('what is kept of a Service', () => {
     const { labels } = read({}, { a: 'b', ...many(100_000) });
     expect(labels['a']).to.equal('b');
     expect(JSON.stringify(labels).length).to.be.below(3 * LONGEST_LABELS);
+  });
+
+  it('of labels no more than is kept is read, and of a slice the one that counts', () => {
+    const service = 'kubernetes.io/service-name';
+    const { reads, labels } = counted({ ...many(60_000), [service]: 'web' });
+    const metadata = { name: 'web', namespace: 'ns', uid: 'u', resourceVersion: '1', labels };
+    expect(convertService({ metadata, spec: {} })?.labels).to.have.property('l0', 'v');
+    expect(reads.count, 'of the Service').to.be.within(1, LONGEST_LABELS / 2);
+    reads.count = 0;
+    expect(convertEndpointSlice({ metadata })?.service).to.equal('web');
+    expect(reads.count, 'of the slice').to.equal(1);
   });
 
   it('a hash of a selector of thousands of labels: equal ones stay equal, and others do not', () => {
