@@ -28,12 +28,18 @@ export class PlacementEndpoints {
     this.#serving.clear();
   }
 
-  setNode(name: string, isThere: boolean): void {
+  /** Claims that other nodes can serve now: its name may stand in slices for long before it comes, and after it has gone. */
+  setNode(name: string, isThere: boolean): readonly string[] {
     const key = nodeKey(name);
-    if (this.#names.has(key) === isThere) return;
+    if (this.#names.has(key) === isThere) return [];
     if (isThere) this.#names.set(key, name);
     else this.#names.delete(key);
     this.#serving.clear();
+    const claims = new Set<string>();
+    for (const [service, names] of this.#claims) {
+      if (this.#isNamed(service, key)) for (const claim of names) claims.add(claim);
+    }
+    return [...claims];
   }
 
   /** A claim as it is; undefined: it is gone. */
@@ -93,6 +99,13 @@ export class PlacementEndpoints {
     return serving;
   }
 
+  #isNamed(service: string, key: number): boolean {
+    for (const keys of this.#slices.get(service)?.values() ?? []) {
+      if (isIn(keys, key)) return true;
+    }
+    return false;
+  }
+
   #namesOf(keys: ArrayLike<number>): readonly string[] {
     const names: string[] = [];
     for (let at = 0; at < keys.length; at += 1) {
@@ -117,6 +130,18 @@ export class PlacementEndpoints {
     this.#serving.delete(key);
     return this.#claims.get(key) ?? [];
   }
+}
+
+/** Searched by halves: the keys of a slice are sorted. */
+function isIn(keys: ArrayLike<number>, key: number): boolean {
+  let from = 0;
+  let to = keys.length;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if ((keys[middle] ?? 0) < key) from = middle + 1;
+    else to = middle;
+  }
+  return keys[from] === key;
 }
 
 function isSameList(one: ArrayLike<number> = [], other: ArrayLike<number> = []): boolean {

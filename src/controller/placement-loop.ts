@@ -140,10 +140,7 @@ export class PlacementLoop {
         }
       }),
       caches.subscribe('endpointSlices', (_, now, before) => {
-        for (const key of this.#endpoints.change(now, before)) {
-          this.#mover.askAnew(key);
-          this.#queue?.add(key);
-        }
+        this.#askAnew(this.#endpoints.change(now, before));
       }),
       liveness.onLook(() => this.#tick()),
       counters.queue('placement', () => queue.depth),
@@ -183,9 +180,17 @@ export class PlacementLoop {
   }
 
   #noteNode(name: string): void {
-    this.#endpoints.setNode(name, this.#nodes.isThere(name));
+    this.#askAnew(this.#endpoints.setNode(name, this.#nodes.isThere(name)));
     if (this.#nodes.look(name)) this.#nodesChanged([name]);
     else for (const key of this.#mover.waitingFor(name)) this.#queue?.add(key);
+  }
+
+  /** Other nodes can serve these claims now. */
+  #askAnew(keys: readonly string[]): void {
+    for (const key of keys) {
+      this.#mover.askAnew(key);
+      this.#queue?.add(key);
+    }
   }
 
   #nodesChanged(names: readonly string[]): void {

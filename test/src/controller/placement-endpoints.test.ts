@@ -8,7 +8,7 @@ const slice = (service: string, name: string, nodes: readonly string[]): Endpoin
   name,
   service,
   usable: nodes.length,
-  nodes: Float64Array.from(nodes, nodeKey),
+  nodes: Float64Array.from(nodes, nodeKey).sort(),
 });
 const local = (...names: readonly string[]) => ({
   services: names.map((name) => ({ namespace: 'n', name, healthCheckNodePort: 30_000 })),
@@ -64,6 +64,23 @@ describe('endpoints of Local Services', () => {
     expect(endpoints.change(undefined, slice('s', 's-1', ['b']))).to.deep.equal([]);
   });
 
+  it('name the claims of Services whose slices name a node that comes or goes', () => {
+    const endpoints = at(['a']);
+    endpoints.set('x', local('s'));
+    endpoints.set('y', local('t', 's'));
+    endpoints.set('z', local('t'));
+    const others = Array.from({ length: 999 }, (_, index) => `other-${index}`);
+    endpoints.change(slice('s', 's-1', ['b', ...others]), undefined);
+    endpoints.change(slice('t', 't-1', others), undefined);
+    expect(endpoints.setNode('c', true)).to.deep.equal([]);
+    expect(endpoints.setNode('b', true)).to.deep.equal(['x', 'y']);
+    expect(endpoints.setNode('b', true), 'it was there').to.deep.equal([]);
+    expect(endpoints.setNode('b', false)).to.deep.equal(['x', 'y']);
+    for (const each of others) expect(endpoints.setNode(each, true)).to.have.length(3);
+    endpoints.set('x', undefined);
+    expect(endpoints.setNode('b', true)).to.deep.equal(['y']);
+  });
+
   it('of many slices are read once, until one of them or the Nodes change', () => {
     const endpoints = at(ALL);
     let reads = 0;
@@ -101,5 +118,9 @@ describe('endpoints of Local Services', () => {
     const [first = ''] = invented(7);
     endpoints.setNode(first, true);
     expect(look(), 'a Node that comes after its endpoints').to.deep.equal([first, 'b']);
+    endpoints.set('x', local('s'));
+    reads = 0;
+    expect(endpoints.setNode('c', true)).to.deep.equal([]);
+    expect(reads, 'whether one is named, by halves').to.be.below(hostile.length * 15);
   });
 });
