@@ -6,7 +6,7 @@
 import type { IpNode } from '../model/ip-node.ts';
 import { nodeLabel, type PreferenceLevel } from '../model/names.ts';
 import { ANY_NODE, formerNodes } from '../scheduler/former-nodes.ts';
-import { cutOffLevel, formerLevel, type Part } from '../scheduler/move.ts';
+import { cutOffLevel, formerLevel, lingeringLevel, type Part } from '../scheduler/move.ts';
 import type { PlacementSubject } from './placement-subject.ts';
 
 interface Left {
@@ -103,16 +103,14 @@ export function remaining(
     .map(nodeLabel)
     .filter((label) => !(memory.left.has(label) || label in claim.labels));
   for (const label of others) {
-    const level = unheardLevel(nodeOf(label), BigInt(meta.resourceVersion));
-    if (level !== undefined) haunted.add(level);
+    const node = nodeOf(label);
+    // one that has not taken up the claim as it is: cut off, or alive and deaf to its claims
+    if (node === undefined || observedClaims(node.ipNode) >= BigInt(meta.resourceVersion)) continue;
+    const level = lingeringLevel(node.part);
+    if (level === undefined) haunted.add(formerLevel(node.part));
+    else lingering.add(level);
   }
   return { lingering, haunted };
-}
-
-/** where it may stand that has not taken up the claim as it is: cut off, or alive and deaf to its claims */
-function unheardLevel(node: LeftNode | undefined, version: bigint): PreferenceLevel | undefined {
-  if (node === undefined) return undefined;
-  return observedClaims(node.ipNode) >= version ? undefined : formerLevel(node.part);
 }
 
 /** nothing is worth remembering */

@@ -43,6 +43,10 @@ export interface Part {
   readonly said?: PreferenceLevel;
   /** it has said that it announces nothing of it, and why: whoever leaves it loses no route */
   readonly refuses?: boolean;
+  /** it lists it as refused, whatever it knows by now */
+  readonly refusal?: object;
+  /** it may announce more, of what leaves it, than it lists levels of */
+  readonly isCrowded?: boolean;
 }
 
 export type MoveStep =
@@ -203,6 +207,19 @@ export function cutOffLevel({ said }: Pick<Part, 'said'>): PreferenceLevel {
  */
 export function formerLevel(part: Pick<Part, 'said' | 'isGone'>): PreferenceLevel {
   return part.said === undefined && !part.isGone ? LEAVING_LEVELS[0] : cutOffLevel(part);
+}
+
+/**
+ * The level for which such a node is waited for, since it may announce the claim where another would stand; undefined: for none. A holder that finds
+ * no level free loses its label without having stepped down: by what it has said last it announces it as the holder, or refused it and may announce
+ * it again. One that very many leave, and that lists no level, may stand at either level of those that leave.
+ */
+export function lingeringLevel(part: Omit<Part, 'answer'>): PreferenceLevel | undefined {
+  if (part.isGone) return undefined;
+  if (part.said === 0) return 0;
+  if (part.said !== undefined) return undefined;
+  if (part.refusal !== undefined) return 0;
+  return part.isCrowded ? LEAVING_LEVELS[0] : undefined;
 }
 
 function removed(others: readonly Other[]): Record<string, null> {

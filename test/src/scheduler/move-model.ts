@@ -24,6 +24,7 @@ import {
   answerVersion,
   cutOffLevel,
   formerLevel,
+  lingeringLevel,
   type MoveWrite,
   moveStep,
   type Part,
@@ -112,15 +113,19 @@ export interface ModelEvent {
   readonly node: NodeName;
 }
 
-/** what may go wrong at the same time; `second`: on top of a node that is cut off; `chain`: the same, and nodes are cut off one after the other */
+/** what may go wrong at the same time; `deaf-refusal`: both at once; `second`: on top of a node that is cut off; `chain`: the same, and nodes are cut off one after the other */
 export type Faults =
   | 'silence'
   | 'slowness'
   | 'refusal'
   | 'deafness'
+  | 'deaf-refusal'
   | 'withdrawal'
   | 'second'
   | 'chain';
+
+const REFUSAL: readonly Faults[] = ['refusal', 'deaf-refusal'];
+const DEAFNESS: readonly Faults[] = ['deafness', 'withdrawal', 'deaf-refusal'];
 
 const POOL = poolOf();
 const attributes = new RouteAttributeTable();
@@ -246,8 +251,8 @@ export class MoveModel {
     if (kind === 'crash') this.#crash();
     if (kind === 'overdue') this.#isOverdue = ['slowness', 'deafness'].includes(this.#faults);
     if (['silence', 'second', 'chain'].includes(this.#faults)) this.#fail(kind, node);
-    if (this.#faults === 'refusal') this.#refuse(kind, node);
-    if (['deafness', 'withdrawal'].includes(this.#faults)) this.#deafen(kind, node);
+    if (REFUSAL.includes(this.#faults)) this.#refuse(kind, node);
+    if (DEAFNESS.includes(this.#faults)) this.#deafen(kind, node);
     if (this.#faults === 'withdrawal') this.#withdraw(kind);
     if (kind === 'age') this.#age(node);
     if (['second', 'chain'].includes(this.#faults)) this.#secondFault(kind, node);
@@ -467,7 +472,7 @@ export class MoveModel {
       lingering: this.#remaining('lingering'),
       haunted: this.#remaining('haunted'),
       isAnnounced: !this.#seen.isWithdrawn,
-      isOverdue: this.#faults === 'refusal' || (this.#isOverdue && this.#mayBeOverdue(target)),
+      isOverdue: REFUSAL.includes(this.#faults) || (this.#isOverdue && this.#mayBeOverdue(target)),
     });
     this.#isOverdue = false;
     if (step.kind === 'unanswered' && target !== undefined) this.#goRound(target);
@@ -488,7 +493,7 @@ export class MoveModel {
   /** who refuses it is asked again when all have, or when it has said otherwise */
   #goRound(target: string): void {
     this.#avoid.add(target);
-    if (this.#faults !== 'refusal') return;
+    if (!REFUSAL.includes(this.#faults)) return;
     if (this.eligible().every((node) => this.#avoid.has(node))) this.#avoid.clear();
     this.#avoid.add(target);
   }
@@ -531,17 +536,17 @@ export class MoveModel {
       if (report.version >= version || isDeclared !== (kind === 'haunted')) return [];
       return [isDeclared ? cutOffLevel(this.#part(label, version)) : level];
     });
-    if (kind === 'lingering') return new Set(levels);
     const { former, version } = this.#seen;
-    const remembered = [...former].filter((label) => {
-      return (
-        !(this.#left.has(label) || this.#seen.levels.has(label)) && this.#knows(label) < version
-      );
-    });
-    return new Set([
-      ...levels,
-      ...remembered.map((label) => formerLevel(this.#part(label, version))),
-    ]);
+    const remembered = [...former]
+      .filter((label) => !(this.#left.has(label) || this.#seen.levels.has(label)))
+      .filter((label) => this.#knows(label) < version)
+      .map((label) => this.#part(label, version));
+    const waitedFor = remembered.map(lingeringLevel);
+    if (kind === 'lingering') {
+      return new Set([...levels, ...waitedFor.filter((level) => level !== undefined)]);
+    }
+    const others = remembered.filter((_, index) => waitedFor[index] === undefined);
+    return new Set([...levels, ...others.map(formerLevel)]);
   }
 
   #level(value: string): PreferenceLevel {
@@ -552,7 +557,7 @@ export class MoveModel {
   #target(): string | undefined {
     const { node, levels } = this.#seen;
     const near = [...levels].sort((x, y) => x[1] - y[1]).map(([label]) => nodeOf(label));
-    if (this.#faults === 'refusal') {
+    if (REFUSAL.includes(this.#faults)) {
       for (const each of near) if (!this.agent(each).report.isRefusing) this.#avoid.delete(each);
     }
     const claim = {
@@ -572,11 +577,15 @@ export class MoveModel {
   #part(label: string, version: number): Part {
     const { isDeclared, report } = this.agent(nodeOf(label));
     const { answer, isRefusing } = report;
+    // one that leaves, and lists no level, may announce it to another router
+    const isUnclear = this.#isCrowded && (this.#seen.levels.get(label) ?? 0) > 0;
     return {
       isGone: isDeclared,
-      refuses: report.version >= version && answer === 'nothing' && isRefusing,
+      refuses: report.version >= version && answer === 'nothing' && isRefusing && !isUnclear,
       ...(report.version >= version && { answer }),
       ...(answer !== 'nothing' && { said: answer }),
+      ...(isRefusing && { refusal: {} }),
+      isCrowded: this.#isCrowded,
     };
   }
 }

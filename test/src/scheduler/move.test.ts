@@ -222,7 +222,34 @@ describe('the move of an exclusive claim', () => {
       model.run(eventOf(word));
       expect(model.fault, word).to.equal(undefined);
     }
-    expect(model.paths).to.equal('a:2 b:1 c:- d:-');
+    expect(model.paths, 'b waits until a has heard').to.equal('a:2 b:0 c:- d:-');
+  });
+
+  it('shows none either where that one had left from one step down', () => {
+    const model = new MoveModel('deafness', { isCrowded: true });
+    const words =
+      'step drain:a sync step apply:a report:a sync step drain:b sync step apply:b deafen:b sync report:b step apply:c report:c sync step crash drain:c sync step apply:c';
+    for (const word of words.split(' ')) {
+      model.run(eventOf(word));
+      expect(model.fault, word).to.equal(undefined);
+    }
+    expect(model.paths, 'c waits until b has heard').to.equal('a:- b:1 c:0 d:-');
+  });
+
+  /** a and b have stepped down, c is to hold it and hears nothing from then on */
+  const NONE_FREE =
+    'step sync apply:a report:a drain:a sync step apply:a report:a sync step drain:b sync step apply:b report:b sync step apply:c';
+
+  it('shows no equal paths where a holder that found no level free hears of nothing, and a new leader moves the claim on', () => {
+    const model = new MoveModel('deafness');
+    const words = `${NONE_FREE} deafen:c report:c drain:c sync step crash report:a report:b sync step undrain:c apply:d`;
+    for (const word of words.split(' ')) {
+      model.run(eventOf(word));
+      expect(model.fault, word).to.equal(undefined);
+    }
+    expect(model.paths, 'it announces it still').to.equal('a:2 b:1 c:0 d:-');
+    model.settle();
+    expect(model.labels, 'nobody waits when it has heard').to.match(/^[^ ]+=0$/);
   });
 
   it('would show two equal paths if a leaving holder stood where one that is cut off goes', () => {
