@@ -171,11 +171,14 @@ function stepDown(view: MoveView, holder: Other, { target, others, heard }: Scen
   if ([...rest, ...itself].some((each) => each.level > 0 && each.level === each.answer)) {
     return write(`${holder.label} leaves`, { [holder.label]: null });
   }
+  // who refuses it needs its level no more, nor does one that lists none while the holder announces it
+  const isHeard = holder.answer === 0;
+  const mute = rest.filter((each) => each.refuses || (isHeard && each.answer === 'nothing'));
+  if (mute.length > 0) return write('those that do not announce it leave', removed(mute));
   const [next] = free;
   if (next === undefined) {
-    // who refuses it needs its level no more
-    const mute = rest.filter(({ refuses }) => refuses === true);
-    if (mute.length > 0) return write('those that refuse it leave', removed(mute));
+    // where very many leave those, their refusals do not count: the holder's own does
+    if (holder.refuses) return write(`${holder.label} leaves`, { [holder.label]: null });
     return { kind: 'wait', sentence: 'no level of preference is free yet' };
   }
   return write(`${holder.label} steps down`, { [holder.label]: String(next) });
@@ -210,8 +213,8 @@ export function formerLevel(part: Pick<Part, 'said' | 'isGone'>): PreferenceLeve
 }
 
 /**
- * The level for which such a node is waited for, since it may announce the claim where another would stand; undefined: for none. A holder that finds
- * no level free loses its label without having stepped down: by what it has said last it announces it as the holder, or refused it and may announce
+ * The level for which such a node is waited for, since it may announce the claim where another would stand; undefined: for none. A holder that refuses
+ * it, or finds no level free, loses its label without having stepped down: by what it has said last it announces it as the holder, or refused it and may announce
  * it again. One that very many leave, and that lists no level, may stand at either level of those that leave.
  */
 export function lingeringLevel(part: Omit<Part, 'answer'>): PreferenceLevel | undefined {

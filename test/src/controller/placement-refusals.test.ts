@@ -331,6 +331,34 @@ describe('a holder that refuses its claim', () => {
     ]);
   });
 
+  it('loses it also where two have stepped down before, and so many leave those that their refusals do not count', async () => {
+    const sessions = [{ peer: 'tor', address: '192.0.2.1', state: 'Established' }] as const;
+    const joined = { open: true, reason: 'Joined', message: '', since: '' };
+    const refused = [{ address: X, gate: 'served', message: 'no endpoint' }];
+    const levels = Array.from({ length: 300 }, (_, index) => ({
+      address: claimName(index + 1),
+      level: 2 as const,
+    }));
+    const draining = { reason: 'by hand', since: '' };
+    const told = { joined, sessions, refused, levels, draining, observedClaims: '99999' };
+    for (const name of ['a', 'b']) {
+      world.mute.add(name);
+      await world.agent(name).report(told);
+    }
+    world.agent('c').refusing.add(X);
+    await world.join('d');
+    const C = nodeLabel('c');
+    const body = claimBody(X, { node: 'c' }, { [A]: '2', [B]: '1', [C]: '0' });
+    world.api.put(IP_CLAIMS, body);
+    await world.run(40);
+    expect(world.node(0)).to.equal('d');
+    expect(world.moves.slice(-3)).to.deep.equal([
+      JSON.stringify({ [C]: null }),
+      JSON.stringify({ [nodeLabel('d')]: '0' }),
+      JSON.stringify({ [A]: null, [B]: null }),
+    ]);
+  });
+
   it('keeps it while the controller takes itself for blind', async () => {
     world.liveness.isBlind = true;
     world.agent('a').refusing.add(X);

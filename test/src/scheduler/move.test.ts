@@ -69,12 +69,26 @@ function faultOf(model: MoveModel, run: Parameters<MoveModel['run']>[0][]): stri
   return undefined;
 }
 
+/** It comes to an end: one label, its node announces alone. */
+function expectRest(model: MoveModel): void {
+  model.settle();
+  if (model.eligible().every((node) => model.agent(node).isRefusing)) return;
+  const { holder = '' } = model;
+  expect(model.eligible()).to.include(holder);
+  expect(model.labels).to.equal(`${nodeLabel(holder)}=0`);
+  expect(model.agent(holder).state === 'up' ? model.agent(holder).standing?.level : 0).to.equal(0);
+  const writes = model.writes;
+  model.settle();
+  expect(model.writes, 'writes after it has come to rest').to.equal(writes);
+}
+
 describe('the move of an exclusive claim', () => {
   for (const faults of [
     'silence',
     'slowness',
     'refusal',
     'deafness',
+    'deaf-refusal',
     'withdrawal',
     'second',
     'chain',
@@ -93,17 +107,7 @@ describe('the move of an exclusive claim', () => {
         fc.property(events, (run) => {
           const model = new MoveModel(faults);
           for (const event of run) model.run(event);
-          model.settle();
-          if (model.eligible().every((node) => model.agent(node).isRefusing)) return;
-          const { holder = '' } = model;
-          expect(model.eligible()).to.include(holder);
-          expect(model.labels).to.equal(`${nodeLabel(holder)}=0`);
-          expect(
-            model.agent(holder).state === 'up' ? model.agent(holder).standing?.level : 0,
-          ).to.equal(0);
-          const writes = model.writes;
-          model.settle();
-          expect(model.writes, 'writes after it has come to rest').to.equal(writes);
+          expectRest(model);
         }),
         { numRuns: RUNS / 2 },
       );
@@ -202,7 +206,7 @@ describe('the move of an exclusive claim', () => {
     expect(model.agent('c').standing?.level, 'holds, and is fenced').to.equal(1);
   });
 
-  for (const faults of ['refusal', 'deafness', 'chain'] as const) {
+  for (const faults of ['refusal', 'deafness', 'deaf-refusal', 'chain'] as const) {
     it(`shows neither where so many leave a node that it lists no level of this claim (${faults})`, () => {
       fc.assert(
         fc.property(events, (run) => {
@@ -211,6 +215,32 @@ describe('the move of an exclusive claim', () => {
         }),
         { numRuns: RUNS },
       );
+    });
+
+    it(`comes to an end also there (${faults})`, () => {
+      fc.assert(
+        fc.property(events, (run) => {
+          const model = new MoveModel(faults, { isCrowded: true });
+          for (const event of run) model.run(event);
+          expectRest(model);
+        }),
+        { numRuns: RUNS / 2 },
+      );
+    });
+  }
+
+  for (const { name, run } of [
+    { name: 'the holder refuses it', run: 'step drain:a refuse:b refuse:c' },
+    {
+      name: 'the holder announces it and drains',
+      run: 'refuse:b step drain:a sync step apply:a report:a sync step sync step step apply:b report:b sync step drain:c',
+    },
+  ]) {
+    it(`comes to an end where two that have stepped down list no level, and ${name}`, () => {
+      const model = new MoveModel('refusal', { isCrowded: true });
+      for (const word of run.split(' ')) model.run(eventOf(word));
+      expectRest(model);
+      expect(model.holder).to.equal('d');
     });
   }
 
@@ -247,6 +277,19 @@ describe('the move of an exclusive claim', () => {
       model.run(eventOf(word));
       expect(model.fault, word).to.equal(undefined);
     }
+    expect(model.paths, 'it announces it still').to.equal('a:2 b:1 c:0 d:-');
+    model.settle();
+    expect(model.labels, 'nobody waits when it has heard').to.match(/^[^ ]+=0$/);
+  });
+
+  it('shows none where it lost its label since it refused it, has taken it up again, and hears of nothing', () => {
+    const model = new MoveModel('deaf-refusal', { isCrowded: true });
+    const words = `${NONE_FREE} refuse:c sync step accept:c apply:c deafen:c step crash drain:c report:a report:b sync step undrain:c apply:d`;
+    for (const word of words.split(' ')) {
+      model.run(eventOf(word));
+      expect(model.fault, word).to.equal(undefined);
+    }
+    expect(model.labels, 'it has lost its label').to.equal(`${A}=2 ${B}=1`);
     expect(model.paths, 'it announces it still').to.equal('a:2 b:1 c:0 d:-');
     model.settle();
     expect(model.labels, 'nobody waits when it has heard').to.match(/^[^ ]+=0$/);
@@ -438,6 +481,25 @@ describe('one step of a move', () => {
     expect(step)
       .to.have.nested.property('write.labels')
       .deep.equal({ [C]: null });
+  });
+
+  it('gives it a level where those that have stepped down list none: it announces it, or itself refuses it', () => {
+    const nothing = { isGone: false, answer: 'nothing' } as const;
+    const at = (c: Part, b: Part = nothing) => {
+      const parts = { [A]: nothing, [B]: b, [C]: c };
+      return moveStep(view({ [A]: 2, [B]: 1, [C]: 0 }, { node: 'c', target: 'd', parts }));
+    };
+    expect(at({ isGone: false, answer: 0 }))
+      .to.have.nested.property('write.labels')
+      .deep.equal({ [A]: null, [B]: null });
+    expect(at({ isGone: false, answer: 0 }, ALIVE), 'b has not answered')
+      .to.have.nested.property('write.labels')
+      .deep.equal({ [A]: null });
+    expect(at({ ...nothing, refuses: true }))
+      .to.have.nested.property('write.labels')
+      .deep.equal({ [C]: null });
+    expect(at(ALIVE).kind, 'it has not answered').to.equal('wait');
+    expect(at(nothing).kind, 'it may merely list nothing').to.equal('wait');
   });
 
   it('moves a withdrawn claim with one write when all others have said that they announce nothing, or are dead', () => {
