@@ -14,6 +14,7 @@ import { NamespaceTurns } from '../sources/kube/namespace-turns.ts';
 import { EVENTS, inNamespace } from '../sources/kube/resources.ts';
 import type { DocumentMeta } from './cached-document.ts';
 import { EventBudget, type EventText, seriesKey } from './event-budget.ts';
+import { GiveWay } from './give-way.ts';
 
 export interface ObjectRef {
   readonly apiVersion: string;
@@ -46,7 +47,7 @@ export interface EventRecorderOptions {
   /** who tells: the identity of this process */
   readonly instance: string;
   readonly onDropped?: (why: 'rate' | 'queue' | 'api') => void;
-  /** addresses are being given out: where many events wait, they wait for that */
+  /** addresses are being given out: where many events wait, they wait for that, for half a minute */
   readonly isBusy?: () => boolean;
   readonly budget?: EventBudget;
 }
@@ -133,22 +134,23 @@ export class EventRecorder implements EventSink {
 
   async #write(): Promise<void> {
     this.#isWriting = true;
+    // whether addresses were given out all the time since something waited last, nobody has looked
+    const giveWay = new GiveWay(this.#options.clock, this.#options.isBusy);
     while (this.#turns.size > 0) {
       const key = this.#turns.take();
       const next = this.#waiting.get(key);
       this.#waiting.delete(key);
       if (next === undefined) continue;
       if (!(await this.#tell(next))) await this.#pause(RETRY_MS);
-      else await this.#giveWay();
+      else await this.#pauseFor(giveWay);
     }
     this.#isWriting = false;
   }
 
-  async #giveWay(): Promise<void> {
-    const { isBusy } = this.#options;
+  async #pauseFor(giveWay: GiveWay): Promise<void> {
     for (let pauses = 0; this.#turns.size > A_FEW; pauses += 1) {
       await this.#pause(BETWEEN_MS);
-      if (pauses >= MOST_PAUSES || isBusy?.() !== true) return;
+      if (!giveWay.mustWait() || pauses >= MOST_PAUSES) return;
     }
   }
 

@@ -116,7 +116,7 @@ describe('the event recorder', () => {
     };
     const written = (namespace: string) =>
       api.all(EVENTS).filter(({ metadata }) => metadata.namespace === namespace).length;
-    // three each second, and while addresses are given out one in two seconds is written
+    // three each second, and while addresses are given out one in two seconds is written, for half a minute
     for (let round = 0; round < 60; round += 1) {
       for (let each = 0; each < 30; each += 1) record('mallory', `${round}-${each}`);
       await passes(10_000);
@@ -127,6 +127,55 @@ describe('the event recorder', () => {
     expect(dropped.length, 'none of its own is dropped').to.equal(before);
     await passes(15_000);
     expect(written('victim')).to.equal(3);
+    recorder.stop();
+  });
+
+  it('gives way while addresses are given out, and not for ever where one namespace makes Services without a pause', async () => {
+    const api = new MemoryKubeApi();
+    const clock = new ManualClock();
+    let isBusy = true;
+    const more = { log: SILENT_LOG, instance: 'here', isBusy: () => isBusy };
+    const recorder = new EventRecorder({ api, clock, ...more });
+    const record = (namespace: string, name: string) => {
+      const object = serviceRef({ namespace, name, uid: `${namespace} ${name}` });
+      recorder.record({ object, type: 'Warning', reason: 'PoolExhausted', message: name });
+    };
+    const down = (name: string) => {
+      const object = documentRef('IPNode', { name, uid: name });
+      recorder.record({ object, type: 'Warning', reason: 'SessionDown', message: 'it is down' });
+    };
+    const passes = async (seconds: number, each: () => void = () => undefined) => {
+      for (let second = 0; second < seconds; second += 1) {
+        each();
+        for (let at = 0; at < 1000; at += 100) {
+          for (let turns = 0; turns < 4; turns += 1) await turn();
+          clock.advance(100);
+        }
+      }
+    };
+    const written = (start: string) =>
+      api.all(EVENTS).filter(({ metadata }) => metadata.name.startsWith(start)).length;
+    let made = 0;
+    const flood = () => {
+      for (let each = 0; each < 3; each += 1) record('mallory', `mallory-${made + each}`);
+      made += 3;
+    };
+    for (let each = 0; each < 20; each += 1) {
+      record('victim', `victim-${each}`);
+      down(`node-${each}`);
+    }
+    await passes(25, flood);
+    expect(written(''), 'addresses go first').to.be.below(20);
+    await passes(35, flood);
+    expect([written('victim'), written('node')]).to.deep.equal([20, 20]);
+    // what was given out is out; later there are others
+    isBusy = false;
+    await passes(60);
+    isBusy = true;
+    const before = written('');
+    for (let each = 0; each < 20; each += 1) record('victim', `later-${each}`);
+    await passes(20);
+    expect(written('') - before, 'these go first as well').to.be.below(20);
     recorder.stop();
   });
 
