@@ -7,7 +7,8 @@ import type { IpNode } from '../model/ip-node.ts';
 import { nodeLabel, type PreferenceLevel } from '../model/names.ts';
 import { ANY_NODE, formerNodes } from '../scheduler/former-nodes.ts';
 import { cutOffLevel, formerLevel, lingeringLevel, type Part } from '../scheduler/move.ts';
-import type { PlacementSubject } from './placement-subject.ts';
+import type { ClaimWrite } from './placement-next.ts';
+import { levelsOf, type PlacementSubject } from './placement-subject.ts';
 
 interface Left {
   readonly version: bigint;
@@ -18,8 +19,10 @@ export interface MoveMemory {
   /** labels and holder, as they are waited for */
   signature: string;
   sinceMs: number;
-  /** resourceVersion of our own last write of a label */
+  /** resourceVersion of our own last write of a label; none that is older than what the claim says now */
   readonly labelled: Map<string, bigint>;
+  /** what the claim says, as it was seen or written last */
+  generation?: number;
   readonly left: Map<string, Left>;
   /** nodes that did not answer, until when they are not asked again */
   readonly avoid: Map<string, number>;
@@ -52,13 +55,30 @@ export function avoided(memory: MoveMemory, nowMs: number): ReadonlySet<string> 
   return new Set(memory.avoid.keys());
 }
 
+/**
+ * Others have written what the claim says: perhaps it was withdrawn meanwhile, and is announced again. Answers from before that count no more: who gave them may
+ * have withdrawn it.
+ */
+export function noteGeneration(
+  memory: MoveMemory,
+  { meta: { generation } }: Pick<PlacementSubject, 'meta'>,
+): MoveMemory {
+  if (memory.generation !== generation) memory.labelled.clear();
+  memory.generation = generation;
+  return memory;
+}
+
 /** What the write of labels means for the answers that count from now on. */
 export function noteWrite(
   memory: MoveMemory,
-  labels: Readonly<Record<string, string | null>>,
-  before: ReadonlyMap<string, PreferenceLevel>,
+  { labels, node }: Pick<ClaimWrite, 'labels' | 'node'>,
+  { claim, meta }: Pick<PlacementSubject, 'claim' | 'meta'>,
   version: bigint,
 ): void {
+  const before = levelsOf(claim);
+  // its node is part of what it says, and that word was ours
+  const isNamed = node !== undefined && (node ?? undefined) !== claim.node;
+  memory.generation = meta.generation + (isNamed ? 1 : 0);
   for (const [label, value] of Object.entries(labels)) {
     const level = before.get(label);
     memory.left.delete(label);

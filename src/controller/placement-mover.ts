@@ -25,6 +25,7 @@ import {
   LostLabels,
   type MoveMemory,
   newMemory,
+  noteGeneration,
   noteSignature,
   noteWrite,
   remaining,
@@ -133,7 +134,7 @@ export class Mover {
 
   next(subject: PlacementSubject): Next {
     const { clock, index } = this.#options;
-    const memory = this.#memory(subject);
+    const memory = noteGeneration(this.#memory(subject), subject);
     this.#awaiting.delete(subject.name);
     const holder = this.#lookAtHolder(subject, memory);
     const decision = this.#decide(subject, memory);
@@ -167,7 +168,7 @@ export class Mover {
   /** The write has been taken by the API. */
   wrote(subject: PlacementSubject, write: ClaimWrite, version: bigint): void {
     const { name, claim } = subject;
-    noteWrite(this.#memory(subject), write.labels, levelsOf(claim), version);
+    noteWrite(this.#memory(subject), write, subject, version);
     for (const [label, value] of Object.entries(write.labels)) {
       if (value === null) this.#lost.add(label, name);
     }

@@ -38,6 +38,8 @@ interface ClaimObject {
   readonly node?: string;
   readonly levels: ReadonlyMap<string, PreferenceLevel>;
   readonly isWithdrawn: boolean;
+  /** how often others have written what it says, as `metadata.generation` counts it */
+  readonly generation: number;
   /** how often a node was told to hold it */
   readonly epoch: number;
   /** labels that were taken away, of nodes that had not said that they know */
@@ -179,6 +181,7 @@ export class MoveModel {
     version: 1,
     levels: new Map(),
     isWithdrawn: false,
+    generation: 0,
     epoch: 0,
     former: new Set(),
   };
@@ -190,6 +193,7 @@ export class MoveModel {
   readonly #left = new Map<string, Left>();
   /** versions of the writes in which labels got their values, while the controller remembers them */
   readonly #labelled = new Map<string, number>();
+  #generation = 0;
   #isOverdue = false;
   #hasPath = false;
   writes = 0;
@@ -371,7 +375,9 @@ export class MoveModel {
     const isWithdrawn = kind === 'withdraw';
     if (!isWithdrawn && kind !== 'announce') return;
     if (isWithdrawn === this.#object.isWithdrawn) return;
-    this.#object = { ...this.#object, version: this.#object.version + 1, isWithdrawn };
+    const { version, generation } = this.#object;
+    const counts = { version: version + 1, generation: generation + 1 };
+    this.#object = { ...this.#object, ...counts, isWithdrawn };
     this.#hasPath = false;
   }
 
@@ -462,7 +468,9 @@ export class MoveModel {
   }
 
   #step(): void {
-    const { version, node, levels } = this.#seen;
+    const { version, node, levels, generation } = this.#seen;
+    if (generation !== this.#generation) this.#labelled.clear();
+    this.#generation = generation;
     const target = this.#target();
     const step = moveStep({
       ...(node !== undefined && { node }),

@@ -157,6 +157,17 @@ describe('the move of an exclusive claim', () => {
     expect(model.agent('a').standing?.level, 'a announces it still').to.equal(0);
   });
 
+  it('takes an answer of before for none where the claim was withdrawn and announced again meanwhile', () => {
+    const model = new MoveModel('withdrawal');
+    const words =
+      'step sync apply:a report:a step drain:a sync step apply:a report:a sync step apply:b report:b withdraw apply:b announce report:a sync step apply:a';
+    for (const word of words.split(' ')) {
+      model.run(eventOf(word));
+      expect(model.fault, word).to.equal(undefined);
+    }
+    expect(model.agent('a').standing, 'a announces it until b does').to.not.equal(undefined);
+  });
+
   /** a is cut off, b holds it: too long a way for events at random to find often */
   const CUT =
     'step sync apply:a report:a cut:a fence:a lapse:a declare:a step sync apply:b report:b';
