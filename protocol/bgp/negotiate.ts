@@ -156,7 +156,7 @@ function understandsRefresh(open: OpenMessage): boolean {
   );
 }
 
-/** RFC 4271 §4.4: a third of the hold time, and not more often than once a second. */
+/** RFC 4271 §4.2: the smaller one; a neighbour that comes by itself may be refused where it wants none. */
 function agreeHoldTime(config: SessionConfig, ours: OpenMessage, theirs: OpenMessage): number {
   const seconds = Math.min(ours.holdTimeSeconds, theirs.holdTimeSeconds);
   if (config.requiresHoldTime === true && seconds === 0 && ours.holdTimeSeconds > 0) {
@@ -166,6 +166,7 @@ function agreeHoldTime(config: SessionConfig, ours: OpenMessage, theirs: OpenMes
   return seconds;
 }
 
+/** RFC 4271 §4.4: a third of the hold time, and not more often than once a second. */
 function keepaliveSeconds(config: SessionConfig, holdTimeSeconds: number): number {
   if (holdTimeSeconds === 0) return 0;
   const third = Math.floor(holdTimeSeconds / 3);

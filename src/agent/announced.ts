@@ -59,7 +59,6 @@ export class AnnouncedState {
   /** after the speaker has been told */
   decided(desired: DesiredState): void {
     this.#decided = { desired, observed: this.#decided?.observed };
-    this.kept?.mustWait();
     this.settle();
   }
 

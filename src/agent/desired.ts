@@ -18,7 +18,6 @@ import {
 } from 'bgp-ts';
 import type { Sourced } from '../model/documents.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
-import type { Advertisement } from '../model/ip-pool.ts';
 import { optional } from '../model/optional.ts';
 import { type Form, formOf, HOST_FORM } from './aggregates.ts';
 import {
@@ -47,6 +46,7 @@ import {
   isInternal,
   type PeerPlan,
   planPeer,
+  type SessionPlan,
   type SessionTemplate,
   usablePlans,
 } from './peer-settings.ts';
@@ -98,8 +98,6 @@ export interface PeerDecision {
   readonly route?: {
     readonly attributes: RouteAttributes;
     readonly isDraining: boolean;
-    /** by which it is announced; absent: the pool names none */
-    readonly advertisement?: Advertisement;
     /** is announced in place of the host route */
     readonly aggregate?: Prefix;
   };
@@ -320,7 +318,7 @@ function decidePeer(outlet: Outlet, decided: Decided): PeerOutcome {
 
 /** What is said of a peer that the claim is announced to, and how. */
 interface Announcement extends PeerGate {
-  readonly plan: Exclude<PeerPlan, { readonly kind: 'refused' }>;
+  readonly plan: SessionPlan;
   readonly form: Form;
 }
 
@@ -331,8 +329,7 @@ function announcedTo(outlet: Outlet, decided: Decided, how: Announcement): PeerO
   const standing = routeStanding(subject, plan, { isDraining, view });
   const attributes = attributeTable.attributes(advertisement, standing);
   if (form === HOST_FORM) {
-    const route = { attributes, isDraining, ...optional('advertisement', advertisement) };
-    const peer = toldPlainly(outlet, allowed, route);
+    const peer = toldPlainly(outlet, allowed, { attributes, isDraining });
     return { peer, step: plainStep(decided, attributes) };
   }
   const prefix = aggregate?.prefix ?? host;
@@ -341,12 +338,7 @@ function announcedTo(outlet: Outlet, decided: Decided, how: Announcement): PeerO
     peer: {
       peer: plan.peer.name,
       allowed: told(allowed, form),
-      route: {
-        attributes,
-        isDraining,
-        ...optional('advertisement', advertisement),
-        ...optional('aggregate', aggregate?.prefix),
-      },
+      route: { attributes, isDraining, ...optional('aggregate', aggregate?.prefix) },
     },
     step: { ...step, ...optional('aggregate', aggregate), ...optional('wish', wish) },
   };
@@ -378,7 +370,7 @@ function plainStep(decided: Decided, attributes: RouteAttributes): PeerStep {
 
 function routeStanding(
   subject: ClaimSubject,
-  plan: Exclude<PeerPlan, { readonly kind: 'refused' }>,
+  plan: SessionPlan,
   { isDraining, view }: { readonly isDraining: boolean; readonly view: View },
 ): RouteStanding {
   const { placement, stepsDown = 0, level = stepsDown, lapsed, claim } = subject;

@@ -7,8 +7,7 @@
  */
 
 import { type IpPool, isAdvertisedOn } from '../model/ip-pool.ts';
-import type { Labels } from '../model/labels.ts';
-import { selects } from '../model/labels.ts';
+import { type Labels, selects } from '../model/labels.ts';
 import type { ClaimSubject } from './claim-gates.ts';
 import { type ClaimDecision, desired } from './desired.ts';
 import type { Departure, HeldForm, View } from './view.ts';
@@ -22,23 +21,28 @@ export interface SavedHold {
 type Standing = Pick<ClaimSubject, 'claim' | 'pool' | 'level'>;
 
 /** the controller knows that, too, and moves it */
-export function isToBeMoved({ claim, pool, level }: Standing, labels: Labels): boolean {
-  if (claim.source !== 'api' || level === undefined || pool === undefined) return false;
-  return formOf(pool, labels) === undefined;
+export function isToBeMoved(standing: Standing, labels: Labels): boolean {
+  const pool = placingPool(standing);
+  return pool !== undefined && formOf(pool, labels) === undefined;
 }
 
 /** How it was announced by a pool that has changed since, or would have been: to whom is a question for each peer by itself. */
-export function heldForm({ claim, pool, level }: Standing, labels: Labels): HeldForm | undefined {
-  if (claim.source !== 'api' || level === undefined || pool === undefined) return undefined;
-  return formOf(pool, labels);
+export function heldForm(standing: Standing, labels: Labels): HeldForm | undefined {
+  const pool = placingPool(standing);
+  return pool && formOf(pool, labels);
 }
 
-const forms = new WeakMap<IpPool, WeakMap<Labels, HeldForm | undefined>>();
+/** of a claim that the controller has placed here */
+function placingPool({ claim, pool, level }: Standing): IpPool | undefined {
+  return claim.source === 'api' && level !== undefined ? pool : undefined;
+}
+
+const formsByPool = new WeakMap<IpPool, WeakMap<Labels, HeldForm | undefined>>();
 
 /** Read once per pool and labels: thousands of claims of one pool are held by one edit, and saved by one text. undefined: not advertised there */
 function formOf(pool: IpPool, labels: Labels): HeldForm | undefined {
-  const known = forms.get(pool) ?? new WeakMap<Labels, HeldForm | undefined>();
-  forms.set(pool, known);
+  const known = formsByPool.get(pool) ?? new WeakMap<Labels, HeldForm | undefined>();
+  formsByPool.set(pool, known);
   if (!known.has(labels)) {
     const chosen = pool.advertisements.filter(({ nodeSelector }) => selects(nodeSelector, labels));
     known.set(labels, isAdvertisedOn(pool, labels) ? chosen : undefined);

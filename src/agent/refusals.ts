@@ -1,6 +1,7 @@
 /** Claims that are not announced, or not to every peer, and the gate that says why. Pure. */
 
 import { type Family, formatAddress } from 'bgp-ts';
+import { namespaceInTurn } from '../model/ip-claim.ts';
 import { type Carriers, sessionGate } from './carriers.ts';
 import type { ClaimDecision, DesiredState, PeerDecision } from './desired.ts';
 import type { Gate, GateName } from './gate.ts';
@@ -68,11 +69,12 @@ function shutGate(
 }
 
 function told({ subject }: ClaimDecision, { name: gate, sentence, isLimit }: Gate): ClaimRefusal {
-  const { address, name, services } = subject.claim.object;
+  const { object } = subject.claim;
+  const { address, name } = object;
   return {
     address: formatAddress(address),
     name,
-    namespace: services[0]?.namespace ?? '',
+    namespace: namespaceInTurn(object) ?? '',
     gate,
     message: sentence,
     ...(isLimit === true && { isLimit }),

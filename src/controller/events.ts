@@ -5,7 +5,7 @@
 
 import type { Clock } from 'bgp-ts';
 import type { Log } from '../log/log.ts';
-import type { IpClaim } from '../model/ip-claim.ts';
+import { type IpClaim, namespaceInTurn } from '../model/ip-claim.ts';
 import { API_VERSION } from '../model/names.ts';
 import { optional } from '../model/optional.ts';
 import type { Service } from '../model/service.ts';
@@ -255,7 +255,7 @@ export function aboutClaim(
   claim: Pick<IpClaim, 'services'> | undefined,
 ): Pick<RecordedEvent, 'object' | 'budgetOf'> {
   const object = documentRef('IPClaim', meta);
-  return { object, ...optional('budgetOf', claim?.services[0]?.namespace) };
+  return { object, ...optional('budgetOf', claim && namespaceInTurn(claim)) };
 }
 
 export function documentRef(

@@ -13,13 +13,15 @@
  */
 
 import type { IpClaim } from '../model/ip-claim.ts';
+import { LISTED_LEVELS } from '../model/ip-node.ts';
 import { nodeLabel, type PreferenceLevel } from '../model/names.ts';
 import { NamespaceTurns } from '../sources/kube/namespace-turns.ts';
+import { splitKey } from '../sources/kube/object-key.ts';
 import type { ClaimWrite } from './placement-next.ts';
 import { inTurnAs } from './placement-subject.ts';
 
 /** moves under way from one node, and to one: what it can answer at once (unsettled-levels.ts, ip-node-status.ts) */
-const MOST_OF_ONE = 300;
+const MOST_OF_ONE = LISTED_LEVELS;
 /** thousands of claims of one node are through by then: who still stands in line says so */
 const LONG_MS = 120_000;
 
@@ -112,7 +114,7 @@ export class MovesByNode {
     const line = this.#lines.get(label);
     while (line !== undefined && line.size > 0 && (this.#counts.get(label) ?? 0) < MOST_OF_ONE) {
       const key = line.take();
-      const name = key.slice(key.indexOf('/') + 1);
+      const { name } = splitKey(key);
       this.#take(name, label);
       this.#called.add(name);
       if (name !== asking) this.#requeue(name);

@@ -13,6 +13,7 @@ import { type IpNode, type IpNodeRefusal, LISTED_LEVELS } from '../model/ip-node
 import type { PreferenceLevel } from '../model/names.ts';
 import { MoveBudget } from '../scheduler/move-rate.ts';
 import { NamespaceTurns } from '../sources/kube/namespace-turns.ts';
+import { splitKey } from '../sources/kube/object-key.ts';
 import { observedClaims } from './placement-memory.ts';
 import { inTurnAs } from './placement-subject.ts';
 
@@ -215,7 +216,7 @@ export class PlacementRefusals {
   #nextInLine(): string | undefined {
     while (this.#line.size > 0) {
       const key = this.#line.take();
-      const name = key.slice(key.indexOf('/') + 1);
+      const { name } = splitKey(key);
       const hasTurn = this.#claims.get(name)?.hasTurn === true;
       if (!hasTurn && this.#isLeaving(name)) return name;
     }

@@ -1,7 +1,7 @@
 /** A claim as the placement loop looks at it: its pool, how it is placed, what it asks of a node. Pure. */
 
 import { formatAddress } from 'bgp-ts';
-import type { IpClaim } from '../model/ip-claim.ts';
+import { type IpClaim, namespaceInTurn } from '../model/ip-claim.ts';
 import type { IpPool, Placement } from '../model/ip-pool.ts';
 import { isNodeLabel, type PreferenceLevel, parseLevel } from '../model/names.ts';
 import type { ClaimDemand } from '../scheduler/eligible.ts';
@@ -62,8 +62,8 @@ function noPool({ pool, address }: IpClaim): PlacementVerdict {
 }
 
 /** `namespace/claim`, by the namespace of its first Service: how it stands in line (docs/decisions/0060) */
-export function inTurnAs({ name, services }: Pick<IpClaim, 'name' | 'services'>): string {
-  return `${services[0]?.namespace ?? ''}/${name}`;
+export function inTurnAs(claim: Pick<IpClaim, 'name' | 'services'>): string {
+  return `${namespaceInTurn(claim) ?? ''}/${claim.name}`;
 }
 
 /** of each node label, by the label's key */

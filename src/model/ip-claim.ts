@@ -31,6 +31,11 @@ export interface ClaimService {
   readonly healthCheckNodePort?: number;
 }
 
+/** whom it counts for where namespaces take turns or have shares (docs/decisions/0060): that of its first Service; absent: it is for none */
+export function namespaceInTurn({ services }: Pick<IpClaim, 'services'>): string | undefined {
+  return services[0]?.namespace;
+}
+
 /** Services behind it with externalTrafficPolicy Local: kube-proxy tells on a port of their own which nodes serve them. */
 export function localServices({ services }: Pick<IpClaim, 'services'>): readonly ClaimService[] {
   return services.filter(({ healthCheckNodePort }) => healthCheckNodePort !== undefined);
