@@ -23,6 +23,7 @@ import {
 import { ManualClock } from '../../support/manual-clock.ts';
 import { MemoryKubeApi } from '../../support/memory-kube-api.ts';
 import { SeededRandom } from '../../support/seeded-random.ts';
+import { storedPeer, storedPool } from '../../support/stored-documents.ts';
 import * as scenery from './scenery.ts';
 
 const AGENT = ipv4('192.0.2.2');
@@ -40,31 +41,7 @@ const secret = (name: string, data: object) => ({
 const holding = (name: string, key: string) =>
   secret(name, { password: Buffer.from(key).toString('base64') });
 
-const peer = (name: string, spec: object = { password: { secret: 'a' } }) => ({
-  metadata: { name },
-  spec: {
-    address: '192.0.2.1',
-    port: 179,
-    asn: 64_500,
-    families: ['ipv4'],
-    timers: { holdSeconds: 9, keepaliveSeconds: 3, connectRetrySeconds: 5 },
-    maxRoutes: 500,
-    ...spec,
-  },
-});
-
-const pool = {
-  metadata: { name: 'any' },
-  spec: {
-    addresses: ['198.51.100.0/24'],
-    avoidFirstLast: false,
-    autoAssign: true,
-    priority: 0,
-    placement: { mode: 'anycast', nodeFilter: 'fair', prependStep: 3 },
-    drain: { on: ['stop'], waitSeconds: 10 },
-    notReady: 'keep',
-  },
-};
+const peer = (name: string, spec: object = { password: { secret: 'a' } }) => storedPeer(name, spec);
 
 class World {
   readonly clock = new ManualClock();
@@ -116,7 +93,7 @@ class World {
   async start(): Promise<void> {
     const ready = { conditions: [{ type: 'Ready', status: 'True' }] };
     this.api.put(NODES, { metadata: { name: scenery.NODE }, status: ready });
-    this.api.put(IP_POOLS, pool);
+    this.api.put(IP_POOLS, storedPool('any'));
     this.api.put(SECRETS, holding('a', KEY));
     this.api.put(BGP_PEERS, peer('tor'));
     const labels = { [ANYCAST_LABEL]: '' };

@@ -131,6 +131,10 @@ function isOf(own: string) {
   return ({ peer }: { readonly peer: string }) => peer === own;
 }
 
+const hostsOf = (count: number) => Array.from({ length: count }, (_, at) => `192.0.2.${11 + at}`);
+const prefixesOf = (count: number) =>
+  Array.from({ length: count }, (_, at) => `203.0.${at >> 8}.${at & 255}/32`);
+
 describe('the router', () => {
   it('shares between neighbours, in both families, and tells and installs it', async () => {
     const lab = new Lab();
@@ -210,7 +214,7 @@ describe('the router', () => {
     const lab = new Lab();
     const router = lab.router();
     await router.start();
-    const hosts = Array.from({ length: 40 }, (_, at) => `192.0.2.${11 + at}`);
+    const hosts = hostsOf(40);
     const prefixes = Array.from({ length: 20 }, (_, at) => `198.51.100.${at}/32`);
     for (const own of hosts) announce(lab.node(own), prefixes);
     await lab.run(2000);
@@ -234,8 +238,8 @@ describe('the router', () => {
     const lab = new Lab();
     const router = lab.router();
     await router.start();
-    const hosts = Array.from({ length: 12 }, (_, at) => `192.0.2.${11 + at}`);
-    const prefixes = Array.from({ length: 1100 }, (_, at) => `203.0.${at >> 8}.${at & 255}/32`);
+    const hosts = hostsOf(12);
+    const prefixes = prefixesOf(1100);
     for (const own of hosts) announce(lab.node(own), prefixes);
     await lab.run(100);
     lab.events.length = 0;
@@ -255,8 +259,8 @@ describe('the router', () => {
     const lab = new Lab();
     const router = lab.router();
     await router.start();
-    const hosts = Array.from({ length: 12 }, (_, at) => `192.0.2.${11 + at}`);
-    const shared = Array.from({ length: 1100 }, (_, at) => `203.0.${at >> 8}.${at & 255}/32`);
+    const hosts = hostsOf(12);
+    const shared = prefixesOf(1100);
     const all = hosts.map((own) => lab.node(own));
     const [flooder, old, next, gone] = all;
     if (!(flooder && old && next && gone)) throw new Error('twelve nodes');

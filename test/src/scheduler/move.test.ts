@@ -69,6 +69,14 @@ function faultOf(model: MoveModel, run: Parameters<MoveModel['run']>[0][]): stri
   return undefined;
 }
 
+/** One history, in words; the router sees neither two equal paths nor none after any of them. */
+function play(model: MoveModel, words: string): void {
+  for (const word of words.split(' ')) {
+    model.run(eventOf(word));
+    expect(model.fault, word).to.equal(undefined);
+  }
+}
+
 /** It comes to an end: one label, its node announces alone. */
 function expectRest(model: MoveModel): void {
   model.settle();
@@ -150,10 +158,7 @@ describe('the move of an exclusive claim', () => {
     // that its Node is cordoned it does not hear either
     const words =
       'step sync apply:a report:a age:a report:a deafen:a drain:a withdraw sync step undrain:a announce sync apply:b';
-    for (const word of words.split(' ')) {
-      model.run(eventOf(word));
-      expect(model.fault, word).to.equal(undefined);
-    }
+    play(model, words);
     expect(model.agent('a').standing?.level, 'a announces it still').to.equal(0);
   });
 
@@ -161,10 +166,7 @@ describe('the move of an exclusive claim', () => {
     const model = new MoveModel('withdrawal');
     const words =
       'step sync apply:a report:a step drain:a sync step apply:a report:a sync step apply:b report:b withdraw apply:b announce report:a sync step apply:a';
-    for (const word of words.split(' ')) {
-      model.run(eventOf(word));
-      expect(model.fault, word).to.equal(undefined);
-    }
+    play(model, words);
     expect(model.agent('a').standing, 'a announces it until b does').to.not.equal(undefined);
   });
 
@@ -197,10 +199,7 @@ describe('the move of an exclusive claim', () => {
   for (const { name, run } of SECOND) {
     it(`shows no equal paths where a node is cut off and then ${name} (C13)`, () => {
       const model = new MoveModel('chain');
-      for (const word of `${CUT} ${run}`.split(' ')) {
-        model.run(eventOf(word));
-        expect(model.fault, word).to.equal(undefined);
-      }
+      play(model, `${CUT} ${run}`);
       expect(model.agent('a').standing, 'a announces it still').not.to.equal(undefined);
     });
   }
@@ -209,10 +208,7 @@ describe('the move of an exclusive claim', () => {
     const model = new MoveModel('chain');
     const words =
       'step drain:a sync step apply:a sync report:a step apply:b report:b cut:a sync step crash drain:b sync step apply:b report:b sync step apply:c outage fence:c';
-    for (const word of words.split(' ')) {
-      model.run(eventOf(word));
-      expect(model.fault, word).to.equal(undefined);
-    }
+    play(model, words);
     expect(model.agent('b').standing?.level, 'leaves by its label').to.equal(1);
     expect(model.agent('c').standing?.level, 'holds, and is fenced').to.equal(1);
   });
@@ -259,10 +255,7 @@ describe('the move of an exclusive claim', () => {
     const model = new MoveModel('deafness', { isCrowded: true });
     const words =
       'step drain:a sync step apply:a deafen:a report:a sync step apply:b report:b sync step crash drain:b sync step apply:b';
-    for (const word of words.split(' ')) {
-      model.run(eventOf(word));
-      expect(model.fault, word).to.equal(undefined);
-    }
+    play(model, words);
     expect(model.paths, 'b waits until a has heard').to.equal('a:2 b:0 c:- d:-');
   });
 
@@ -270,10 +263,7 @@ describe('the move of an exclusive claim', () => {
     const model = new MoveModel('deafness', { isCrowded: true });
     const words =
       'step drain:a sync step apply:a report:a sync step drain:b sync step apply:b deafen:b sync report:b step apply:c report:c sync step crash drain:c sync step apply:c';
-    for (const word of words.split(' ')) {
-      model.run(eventOf(word));
-      expect(model.fault, word).to.equal(undefined);
-    }
+    play(model, words);
     expect(model.paths, 'c waits until b has heard').to.equal('a:- b:1 c:0 d:-');
   });
 
@@ -284,10 +274,7 @@ describe('the move of an exclusive claim', () => {
   it('shows no equal paths where a holder that found no level free hears of nothing, and a new leader moves the claim on', () => {
     const model = new MoveModel('deafness');
     const words = `${NONE_FREE} deafen:c report:c drain:c sync step crash report:a report:b sync step undrain:c apply:d`;
-    for (const word of words.split(' ')) {
-      model.run(eventOf(word));
-      expect(model.fault, word).to.equal(undefined);
-    }
+    play(model, words);
     expect(model.paths, 'it announces it still').to.equal('a:2 b:1 c:0 d:-');
     model.settle();
     expect(model.labels, 'nobody waits when it has heard').to.match(/^[^ ]+=0$/);
@@ -296,10 +283,7 @@ describe('the move of an exclusive claim', () => {
   it('shows none where it lost its label since it refused it, has taken it up again, and hears of nothing', () => {
     const model = new MoveModel('deaf-refusal', { isCrowded: true });
     const words = `${NONE_FREE} refuse:c sync step accept:c apply:c deafen:c step crash drain:c report:a report:b sync step undrain:c apply:d`;
-    for (const word of words.split(' ')) {
-      model.run(eventOf(word));
-      expect(model.fault, word).to.equal(undefined);
-    }
+    play(model, words);
     expect(model.labels, 'it has lost its label').to.equal(`${A}=2 ${B}=1`);
     expect(model.paths, 'it announces it still').to.equal('a:2 b:1 c:0 d:-');
     model.settle();

@@ -16,6 +16,7 @@ import {
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { MemoryKubeApi } from '../../../support/memory-kube-api.ts';
 import { SeededRandom } from '../../../support/seeded-random.ts';
+import { storedPeer as peer, storedPool as pool } from '../../../support/stored-documents.ts';
 
 const VIP = '198.51.100.7';
 
@@ -63,32 +64,6 @@ async function settle(clock: ManualClock, ms = 25): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
-
-const pool = (name: string, addresses: readonly string[] = ['198.51.100.0/24']) => ({
-  metadata: { name },
-  spec: {
-    addresses,
-    avoidFirstLast: false,
-    autoAssign: true,
-    priority: 0,
-    placement: { mode: 'anycast', nodeFilter: 'fair', prependStep: 3 },
-    drain: { on: ['stop'], waitSeconds: 10 },
-    notReady: 'keep',
-  },
-});
-
-const peer = (name: string, spec: object = {}) => ({
-  metadata: { name },
-  spec: {
-    address: '192.0.2.1',
-    port: 179,
-    asn: 64_500,
-    families: ['ipv4'],
-    timers: { holdSeconds: 9, keepaliveSeconds: 3, connectRetrySeconds: 5 },
-    maxRoutes: 500,
-    ...spec,
-  },
-});
 
 const claim = (name: string, labels: object = { [ANYCAST_LABEL]: '' }, spec: object = {}) => ({
   metadata: { name, labels },
