@@ -161,11 +161,14 @@ function autoAddress(each: Case, mine: readonly ClaimRecord[]): Grant | Problem 
   }
   const family = each.service.families[0] ?? 'ipv4';
   const answer = newAddress(each, family, 'external');
-  if (isGrant(answer) || answer.reason === 'PoolExhausted') return answer;
+  // a Service that waits keeps the reason as it is: an address that is given back finds it by that
+  if (isGrant(answer) || FOR_AN_ADDRESS.has(answer.reason)) return answer;
   const how = 'ask whoever keeps the pools for one with allowExternalIPs';
   const why = `no pool gives external IPs to this Service (${answer.message}); ${how}`;
   return { ...refused('ExternalIPNotAllowed', why) };
 }
+
+const FOR_AN_ADDRESS: ReadonlySet<Reason> = new Set(['PoolExhausted', 'NamespaceLimit']);
 
 /** What nobody else is given because this Service lists it: nothing of pools that are closed to it, or that count what each namespace has. */
 export function reservedAddresses(

@@ -92,6 +92,17 @@ describe('the share of a namespace in a pool', () => {
     expect(world.apply(service('b/1', dual))).to.deep.equal([]);
     expect(world.claimsOf('b/1')).to.deep.equal([]);
   });
+
+  it('is said to a Service that asks for an external IP of any pool, which waits for its own namespace', () => {
+    const rest = { ...limit(1), allowExternalIps: true };
+    const world = new AllocatorWorld(pool('lab', ['192.0.2.0/29'], rest));
+    const auto = { annotations: { [ANNOTATION.externalIp]: 'auto' } };
+    world.apply(plainService('a/1', auto));
+    expect(world.claimsOf('a/1')).to.deep.equal(['192.0.2.0']);
+    world.apply(plainService('a/2', auto));
+    const { problems } = world.decide('a/2');
+    expect(problems[0]).to.include({ kind: 'waiting', reason: 'NamespaceLimit', limitOf: 'a' });
+  });
 });
 
 describe('external IPs of a namespace that a pool is not for', () => {
