@@ -112,8 +112,9 @@ function isSame<T>(a: readonly Sourced<T>[], b: readonly Sourced<T>[]): boolean 
 }
 
 /**
- * Departures whose wait is over, whose claim is wanted here again, or was withdrawn meanwhile, are dropped; and those that are held
- * where nobody is to move them any more.
+ * Departures whose wait is over, whose claim is wanted here again, or was withdrawn meanwhile, are
+ * dropped; those of claims that have left the documents since and that one node alone announces by
+ * now; and those that are held where nobody is to move them any more.
  */
 export function liveDepartures(view: View): ReadonlyMap<string, Departure> {
   if (view.departures.size === 0) return view.departures;
@@ -121,14 +122,48 @@ export function liveDepartures(view: View): ReadonlyMap<string, Departure> {
     view.documents.claims.filter(isWithdrawnByApi).map(({ object }) => object.name),
   );
   const anew = decidedAnew(view);
-  const live = [...view.departures].filter(([name, { sinceMs, pool, held }]) => {
+  const elsewhere = exclusiveElsewhere(view, anew);
+  const live = [...view.departures].flatMap(([name, departure]) => {
+    const { sinceMs, pool, held } = departure;
     const decision = anew.get(name);
-    if (held !== undefined)
-      return decision !== undefined && isToBeMoved(decision.subject, view.node.labels);
+    if (held !== undefined) {
+      const isHeld = decision !== undefined && isToBeMoved(decision.subject, view.node.labels);
+      return isHeld ? [[name, departure] as const] : [];
+    }
     const isOver = view.nowMs >= sinceMs + drainWaitMs(pool, undefined);
-    return !(isOver || withdrawn.has(name) || (decision !== undefined && isAskedFor(decision)));
+    const isAskedAnew = decision !== undefined && isAskedFor(decision);
+    if (isOver || isAskedAnew || withdrawn.has(name) || elsewhere.has(name)) return [];
+    return [[name, withMode(departure, decision)] as const];
   });
-  return live.length === view.departures.size ? view.departures : new Map(live);
+  const isSame = live.every(([name, departure]) => view.departures.get(name) === departure);
+  return isSame && live.length === view.departures.size ? view.departures : new Map(live);
+}
+
+/** A claim may ask for one node alone while it leaves; once it has left, no document says so. */
+function withMode(departure: Departure, decision: ClaimDecision | undefined): Departure {
+  const claim = decision?.subject.claim;
+  const { mode } = (departure.later ?? departure.claim).object.placement ?? {};
+  if (claim === undefined || claim.object.placement?.mode === mode) return departure;
+  return { ...departure, later: claim };
+}
+
+/**
+ * Of those that all announced when they began to leave, and that have left the documents since: to
+ * a router that ignores GRACEFUL_SHUTDOWN such a path is as good as the holder's.
+ */
+function exclusiveElsewhere(
+  view: View,
+  anew: ReadonlyMap<string, ClaimDecision>,
+): ReadonlySet<string> {
+  const gone = [...view.departures.values()].filter(
+    ({ claim, held }) => held === undefined && !anew.has(claim.object.name),
+  );
+  const decided = decidedOn(
+    gone.map(({ claim, later = claim }) => later),
+    view,
+  );
+  const left = [...decided].filter(([, { subject }]) => leavesAtOnce(subject, undefined));
+  return new Set(left.map(([name]) => name));
 }
 
 function nameOf({ subject }: ClaimDecision): string {
@@ -156,6 +191,13 @@ function departureReason(successor: ClaimDecision | undefined): string {
 /** What the documents say of departing claims by now, by their names. One decision on all of them. */
 function decidedAnew(view: View): ReadonlyMap<string, ClaimDecision> {
   const claims = view.documents.claims.filter(({ object }) => view.departures.has(object.name));
+  return decidedOn(claims, view);
+}
+
+function decidedOn(
+  claims: readonly Sourced<IpClaim>[],
+  view: View,
+): ReadonlyMap<string, ClaimDecision> {
   if (claims.length === 0) return new Map();
   const documents = { ...view.documents, claims };
   const decided = desired({ ...view, documents, departures: new Map() });

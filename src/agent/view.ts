@@ -137,6 +137,8 @@ export interface Departure {
   readonly pool: IpPool;
   readonly sinceMs: number;
   readonly reason: string;
+  /** its document as it was there last, where that asks for another mode than `claim` does */
+  readonly later?: Sourced<IpClaim>;
   /**
    * Of an exclusive claim that this node still has a label on, while its pool advertises on other nodes alone: the advertisements that selected
    * this node last. Claim, pool and peers count as they are now, and there is no wait: it stays until the label goes.

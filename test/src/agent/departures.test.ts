@@ -3,8 +3,11 @@ import { liveDepartures, nextDepartures } from '../../../src/agent/departures.ts
 import { desired } from '../../../src/agent/desired.ts';
 import type { View } from '../../../src/agent/view.ts';
 import type { Documents } from '../../../src/model/documents.ts';
-import { DEFAULT_PLACEMENT } from '../../../src/model/ip-pool.ts';
+import type { IpClaim } from '../../../src/model/ip-claim.ts';
+import { DEFAULT_PLACEMENT, type IpPool } from '../../../src/model/ip-pool.ts';
 import { ANYCAST_LABEL, nodeLabel } from '../../../src/model/names.ts';
+import { clusterNode } from '../controller/scenery.ts';
+import { told as toldBy, World } from './agent-and-router.ts';
 import {
   announced,
   check,
@@ -183,5 +186,74 @@ describe('departures', () => {
   it('a claim that is edited and still wanted here does not depart', () => {
     const after = changed(view(), documents({ claims: [claim({ labels: { a: 'b' } })] }));
     expect(after.departures.size).to.equal(0);
+  });
+
+  describe('of a node that is not selected any more where a claim becomes exclusive', () => {
+    const RACK_B = { matchLabels: { rack: 'b' } };
+    const elsewhere = { mode: 'exclusive', nodeSelector: RACK_B } as const;
+    const any = { [ANYCAST_LABEL]: '' };
+    const placed = { node: 'n2', labels: { ...any, [nodeLabel('n2')]: '0' } };
+    const anywhere = pool();
+    const narrowed = pool({ placement: { ...DEFAULT_PLACEMENT, ...elsewhere } });
+    const ways = [
+      { what: 'its pool', now: narrowed, own: {} },
+      { what: 'the claim itself', now: anywhere, own: { placement: elsewhere } },
+    ];
+    const told = (from: IpPool, claims: readonly IpClaim[]): Documents => ({
+      ...toldBy(claims),
+      pools: [{ ...sourced(from), source: 'api' }],
+    });
+
+    for (const { what, now, own } of ways) {
+      it(`it drains until the anycast label goes, and no longer, where ${what} says so`, async () => {
+        const world = await announcing(told(anywhere, [claim({ labels: any })]));
+        const { agent, heard } = world;
+        agent.setDocuments(told(now, [claim({ labels: any, ...own })]), 'api');
+        await world.pass(200);
+        agent.setDocuments(told(now, [claim({ ...placed, ...own })]), 'api');
+        await world.pass(800);
+        expect(heard).to.deep.equal([`~${VIP}/32 ×1`]);
+        agent.setDocuments(told(now, []), 'api');
+        await world.pass(50);
+        expect(heard).to.deep.equal([`~${VIP}/32 ×1`, `-${VIP}/32`]);
+        await world.pass(WAIT_MS);
+        expect(heard).to.have.length(2);
+      });
+    }
+
+    it('it drains no longer than until it hears of that, where it hears first that the label went', async () => {
+      const world = await announcing(told(anywhere, [claim({ labels: any })]));
+      const { agent, heard } = world;
+      agent.setDocuments(told(anywhere, []), 'api');
+      await world.pass(1000);
+      expect(heard).to.deep.equal([`~${VIP}/32 ×1`]);
+      agent.setDocuments(told(narrowed, []), 'api');
+      await world.pass(50);
+      expect(heard).to.deep.equal([`~${VIP}/32 ×1`, `-${VIP}/32`]);
+    });
+
+    it('it drains for the whole wait where a claim that all may announce is removed meanwhile', async () => {
+      const selective = pool({ placement: { ...DEFAULT_PLACEMENT, nodeSelector: RACK_B } });
+      const world = await announcing(told(anywhere, [claim({ labels: any })]));
+      const { agent, heard } = world;
+      agent.setDocuments(told(selective, [claim({ labels: any })]), 'api');
+      await world.pass(1000);
+      agent.setDocuments(told(selective, []), 'api');
+      await world.pass(WAIT_MS - 1100);
+      expect(heard).to.deep.equal([`~${VIP}/32 ×1`]);
+      await world.pass(200);
+      expect(heard).to.deep.equal([`~${VIP}/32 ×1`, `-${VIP}/32`]);
+    });
+
+    async function announcing(documents: Documents): Promise<World> {
+      const world = new World([], false);
+      world.agent.setNodeFacts(clusterNode(NODE, { bootId: 'b', labels: { rack: 'a' } }));
+      world.agent.setFenced(undefined);
+      world.agent.setDocuments(documents, 'api');
+      await world.pass(3000);
+      expect(world.heard).to.include(`${VIP}/32 ×1`);
+      world.heard.length = 0;
+      return world;
+    }
   });
 });
