@@ -28,7 +28,7 @@ import {
   wantedEntry,
 } from './claim-record.ts';
 import type { Grant } from './decision.ts';
-import { wantedTerms } from './share-terms.ts';
+import { type FindService, wantedTerms } from './share-terms.ts';
 
 /** Whether anybody is behind a Service: `local` is decided by each node alone. */
 export type Reach = 'some' | 'none' | 'local' | 'unknown';
@@ -142,6 +142,8 @@ export interface ClaimUpdate {
   readonly shareKey?: string;
   /** the pool that it names is gone, and this one has its address */
   readonly heir?: IpPool | undefined;
+  /** the other Services of the claim */
+  readonly find?: FindService;
   readonly reachOf: ReachOf;
   readonly damping?: Damping;
 }
@@ -152,6 +154,7 @@ export function updatedClaim({
   service,
   shareKey,
   heir,
+  find,
   reachOf,
   damping,
 }: ClaimUpdate): GuardedPatch | undefined {
@@ -159,7 +162,7 @@ export function updatedClaim({
   const entry = wantedEntry(service);
   const services = withEntry(claim, key, entry);
   const withdrawn = wantedWithdrawn(claim.withdrawn, services, inFamily(claim, reachOf), damping);
-  const terms = wantedTerms(claim, services.map(serviceKey), service);
+  const terms = wantedTerms(claim, services, { service, ...(find !== undefined && { find }) });
   const isAlone = othersOn(claim, key).length === 0;
   const annotations = changedAnnotations(claim, { isAlone, shareKey, terms });
   const isSame =
@@ -250,7 +253,7 @@ export function leftClaim(
   const services = othersOn(claim, key);
   if (services.length > 0) {
     const withdrawn = wantedWithdrawn(claim.withdrawn, services, inFamily(claim, reachOf), damping);
-    const annotations = changedTerms(claim, wantedTerms(claim, services.map(serviceKey)));
+    const annotations = changedTerms(claim, wantedTerms(claim, services));
     const metadata = {
       resourceVersion,
       ...(Object.keys(annotations).length > 0 && { annotations }),

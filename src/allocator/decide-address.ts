@@ -53,10 +53,10 @@ export function kept(claim: ClaimRecord): Grant {
   return { kind: 'keep', claim, warning: { reason: 'ClaimUnreadable', message } };
 }
 
-function sharedStanding({ service, world }: Case, claim: ClaimRecord): Standing {
+function sharedStanding({ service, world, compared }: Case, claim: ClaimRecord): Standing {
   if (claim.services.length < 2) return undefined;
   const shareAcross = world.book.poolOf(claim.address)?.shareAcross ?? [];
-  return standingBeside(service, claim, { shareAcross, service: world.service });
+  return standingBeside(service, claim, { shareAcross, service: world.service, compared });
 }
 
 /** It names the Service, which has to leave it: traffic of others would go wrong. The sentence that says why. */
@@ -152,7 +152,7 @@ const IN_THE_WAY: Readonly<Record<Occasion, readonly Holder['kind'][]>> = {
 };
 
 function claimed(each: Case, claim: ClaimRecord, occasion: Occasion): Answer {
-  const { key, service, request, world } = each;
+  const { key, service, request, world, compared } = each;
   const { address } = claim;
   const text = formatAddress(address);
   const former = releasedBy(claim);
@@ -184,7 +184,7 @@ function claimed(each: Case, claim: ClaimRecord, occasion: Occasion): Answer {
     return refused('AddressTaken', `${text} belongs to ${names}; ${how}`, address);
   }
   const shareAcross = world.book.poolOf(address)?.shareAcross ?? [];
-  const why = whyNotShared(service, claim, { shareAcross, service: world.service });
+  const why = whyNotShared(service, claim, { shareAcross, service: world.service, compared });
   return why === undefined
     ? { kind: 'join', claim }
     : refused('ShareConflict', `${text} ${why}`, address);

@@ -63,12 +63,12 @@ function beside(each: Case, family: Family): Answer | undefined {
 }
 
 function hasRoomFor(claim: ClaimRecord, each: Case): boolean {
-  const { service, world } = each;
+  const { service, world, compared } = each;
   if (claim.isBeingDeleted || claim.fault !== undefined || claim.services.length === 0)
     return false;
   if (notAllowed(each, claim.address, 'request') !== undefined) return false;
   const shareAcross = world.book.poolOf(claim.address)?.shareAcross ?? [];
-  const rules = { shareAcross, service: world.service };
+  const rules = { shareAcross, service: world.service, compared };
   if (whyNotShared(service, claim, rules) !== undefined) return false;
   // last, since it counts all that the namespace has: a word may stand on thousands of claims that have no room
   return !isBeyondLimit(each, claim.address);

@@ -29,7 +29,7 @@ export function decideService(
 ): ServiceDecision {
   const named = world.claims.ofService(key);
   if (service === undefined || service.isBeingDeleted) return gone('being-deleted', named);
-  const each: Case = { key, service, request: serviceRequest(service), world };
+  const each = caseOf(key, service, world);
   const listed = externalAddresses(service);
   const hasClaim = named.some(
     (claim) =>
@@ -42,6 +42,10 @@ export function decideService(
   if (!isLoadBalancer) return plain(each, external);
   const addresses = external.grants.map(grantedAddress);
   return balanced(each, external, decideLoadBalancer(each, addresses));
+}
+
+export function caseOf(key: string, service: Service, world: World): Case {
+  return { key, service, request: serviceRequest(service), world, compared: new Map() };
 }
 
 function gone(kind: 'being-deleted' | 'not-ours', leave: readonly ClaimRecord[]): ServiceDecision {

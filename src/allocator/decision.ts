@@ -9,6 +9,7 @@ import type { ClaimIndex } from './claim-index.ts';
 import type { ClaimRecord } from './claim-record.ts';
 import type { PoolChoice } from './pool-choice.ts';
 import type { ServiceRequest } from './service-request.ts';
+import type { Compared } from './sharing.ts';
 import type { Waiting } from './waiting.ts';
 
 /** Everything that a decision may depend on. */
@@ -41,6 +42,8 @@ export interface Case {
   readonly service: Service;
   readonly request: ServiceRequest;
   readonly world: World;
+  /** what this decision has found out so far of Services that share an address */
+  readonly compared: Compared;
 }
 
 /** An address that the Service has, or shall have. */

@@ -103,14 +103,26 @@ class NamespaceShare {
   }
 }
 
+/**
+ * One for each decision: a sharing key may stand on thousands of claims, and the namespace may have
+ * as many addresses.
+ */
+const shares = new WeakMap<Case, NamespaceShare>();
+
+function shareOf(each: Case): NamespaceShare {
+  const share = shares.get(each) ?? new NamespaceShare(each);
+  shares.set(each, share);
+  return share;
+}
+
 /** for a Service that names no address: pools that give its namespace nothing more are not tried */
 export function isAtLimit(each: Case, pool: IpPool): boolean {
-  return new NamespaceShare(each).isFull(pool);
+  return shareOf(each).isFull(pool);
 }
 
 /** a shared address that the namespace has no part in yet counts like any other */
 export function isBeyondLimit(each: Case, address: Address): boolean {
-  return new NamespaceShare(each).fullPool(address) !== undefined;
+  return shareOf(each).fullPool(address) !== undefined;
 }
 
 export function atLimit({ service: { namespace } }: Case, { name, namespaces }: IpPool): Problem {

@@ -42,7 +42,11 @@ export function notForService(
   return undefined;
 }
 
-function takesNamespace(pool: IpPool, namespace: string, labels: Labels | undefined): boolean {
+export function takesNamespace(
+  pool: IpPool,
+  namespace: string,
+  labels: Labels | undefined,
+): boolean {
   const { namespaces } = pool;
   if (namespaces === undefined) return true;
   const { names, selector, maxAddresses } = namespaces;

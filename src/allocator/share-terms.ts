@@ -3,11 +3,14 @@
  * changed when the rules no longer hold, also to a controller that starts later. Pure.
  */
 
+import type { ClaimService } from '../model/ip-claim.ts';
 import type { Labels } from '../model/labels.ts';
 import { SHARE_TERMS_ANNOTATION } from '../model/names.ts';
 import { type Service, serviceKey } from '../model/service.ts';
 import { unforgeableHash } from '../model/short-hash.ts';
 import type { ClaimRecord } from './claim-record.ts';
+
+export type FindService = (key: string) => Service | undefined;
 
 /** Each Service has its hash once: one decision asks for it some thousand times, and it may have ten thousand ports. */
 const known = new WeakMap<Service, string>();
@@ -38,15 +41,28 @@ export function hasChanged(claim: ClaimRecord, service: Service): boolean {
   return agreed !== undefined && agreed !== termsOf(service);
 }
 
-/** What the annotation shall say when exactly these Services share the claim; undefined: it is not needed. */
+/**
+ * What the annotation shall say when exactly these Services share the claim; undefined: it is not
+ * needed. Members without terms get those that they have now: the first Service of a claim has none
+ * until another one joins, and may have no turn of its own after that (it is being deleted, or its
+ * namespace has thousands of others).
+ */
 export function wantedTerms(
   claim: ClaimRecord,
-  keys: readonly string[],
-  service?: Service,
+  services: readonly ClaimService[],
+  { service, find }: { readonly service?: Service; readonly find?: FindService } = {},
 ): string | undefined {
-  if (keys.length < 2) return undefined;
+  if (services.length < 2) return undefined;
   const agreed = new Map(agreedTerms(claim));
+  for (const entry of services) {
+    const key = serviceKey(entry);
+    const member = agreed.has(key) ? undefined : find?.(key);
+    if (member !== undefined && member.uid === (entry.uid ?? member.uid)) {
+      agreed.set(key, termsOf(member));
+    }
+  }
   if (service !== undefined) agreed.set(serviceKey(service), termsOf(service));
+  const keys = services.map(serviceKey);
   return keys.flatMap((key) => (agreed.has(key) ? `${key}=${agreed.get(key)}` : [])).join();
 }
 

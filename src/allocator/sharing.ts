@@ -16,7 +16,16 @@ export interface SharingRules {
   /** namespaces whose Services may share with each other */
   readonly shareAcross: readonly string[];
   readonly service: (key: string) => Service | undefined;
+  readonly compared: Compared;
 }
+
+/**
+ * The first port of the Service that is decided on which another one has too, by the ports of that
+ * one. It lasts for one decision: in that one 64 Services that share are compared several times on
+ * each claim. Pairs that are kept for longer are as many as Services that share times Services that
+ * wait for the same sharing key, and cost the controller its memory.
+ */
+export type Compared = Map<Ports, ServicePort | undefined>;
 
 /** Why not, as the second half of a sentence that begins with the address; undefined: it may. */
 export function whyNotShared(
@@ -88,12 +97,12 @@ function whyNotAcross(
 function whyNotTogether(
   service: Service,
   entry: ClaimService,
-  { service: find }: SharingRules,
+  { service: find, compared }: SharingRules,
 ): string | undefined {
   const other = find(serviceKey(entry));
   // gone, or another one of the same name: its entry is about to go
   if (other === undefined || (entry.uid !== undefined && other.uid !== entry.uid)) return undefined;
-  const port = samePort(service, other);
+  const port = samePort(service, other, compared);
   if (port !== undefined) {
     return `has port ${port.port}/${port.protocol} in use by ${nameFor(service, entry)}; choose another port or another address`;
   }
@@ -119,17 +128,15 @@ export function nameFor(
   return isOwn ? `Service ${serviceKey(other)}` : 'a Service of another namespace';
 }
 
-/** Each pair is compared once: 64 that share, with thousands of ports each, are looked at several times in every decision about one of them. */
-const clashes = new WeakMap<Ports, WeakMap<Ports, { readonly port: ServicePort | undefined }>>();
-
 type Ports = readonly ServicePort[];
 
-function samePort({ ports: a }: Service, { ports: b }: Service): ServicePort | undefined {
-  const known = clashes.get(a) ?? new WeakMap();
-  clashes.set(a, known);
-  const found = known.get(b) ?? { port: firstOfBoth(a, b) };
-  known.set(b, found);
-  return found.port;
+function samePort(
+  { ports }: Service,
+  { ports: others }: Service,
+  compared: Compared,
+): ServicePort | undefined {
+  if (!compared.has(others)) compared.set(others, firstOfBoth(ports, others));
+  return compared.get(others);
 }
 
 function firstOfBoth(a: Ports, b: Ports): ServicePort | undefined {

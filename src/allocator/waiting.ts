@@ -65,6 +65,11 @@ export class Waiting {
     return this.#wishes.map(({ key }) => key);
   }
 
+  /** those of one namespace, the oldest first */
+  keysOf(namespace: string): readonly string[] {
+    return this.keys.filter((key) => key.startsWith(`${namespace}/`));
+  }
+
   /** the first `count` that an address of this pool would help, the oldest first */
   forPool(pool: string, family: Family, count: bigint): readonly string[] {
     const keys: string[] = [];

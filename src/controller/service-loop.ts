@@ -9,7 +9,7 @@ import { type ClaimRecord, entryOf } from '../allocator/claim-record.ts';
 import { type GuardedPatch, leftClaim, newClaim, updatedClaim } from '../allocator/claim-writes.ts';
 import { whyLeft } from '../allocator/decide-address.ts';
 import { includes, isTakenBack } from '../allocator/decide-external.ts';
-import { decideService } from '../allocator/decide-service.ts';
+import { caseOf, decideService } from '../allocator/decide-service.ts';
 import { type Grant, grantedAddress, type ServiceDecision } from '../allocator/decision.ts';
 import { notForService } from '../allocator/pool-choice.ts';
 import { serviceRequest } from '../allocator/service-request.ts';
@@ -205,7 +205,8 @@ export class ServiceLoop {
       const heir = this.#heirOf(grant.claim, service);
       const { claim } = grant;
       const damping = this.#damping.of(claim);
-      const body = updatedClaim({ claim, service, ...word, heir, reachOf, damping });
+      const find = this.#world.service;
+      const body = updatedClaim({ claim, service, ...word, heir, find, reachOf, damping });
       return body === undefined ? 'done' : await this.#patch(claim, body);
     }
     const pool = pools.byName.get(grant.pool);
@@ -269,7 +270,7 @@ export class ServiceLoop {
     claim: ClaimRecord,
   ): Promise<'yes' | 'no' | 'again'> {
     if (service === undefined) return 'yes';
-    const each = { key, service, request: serviceRequest(service), world: this.#world.world };
+    const each = caseOf(key, service, this.#world.world);
     const isEvicted = whyLeft(each, claim) !== undefined;
     if (!isEvicted || !includes(service.ingress, claim.address)) {
       return isToldOf(service, claim, isEvicted || isTakenBack(each, claim)) ? 'no' : 'yes';

@@ -25,7 +25,9 @@ import type { ControllerCaches } from './caches.ts';
 import { claimRecord } from './claim-records.ts';
 import { EndpointCounts } from './endpoint-counts.ts';
 import { GoneServices } from './gone-services.ts';
+import { Holds } from './holds.ts';
 import { ListedAddresses } from './listed-addresses.ts';
+import { changesPools, NamespaceEdits } from './namespace-edits.ts';
 import { isSamePool, PoolRegister } from './pool-register.ts';
 import { PoolWakes } from './pool-wakes.ts';
 import { ownOf, type Reserved, reservedKey, toldOf } from './reserved.ts';
@@ -47,12 +49,12 @@ export class ServiceWorld {
   readonly #endpoints = new EndpointCounts();
   readonly #listed: ListedAddresses;
   readonly #slices = new Slices('deciding');
+  readonly #namespaceEdits = new NamespaceEdits((name) => this.#listed.again(name));
   readonly #since: WaitsSince;
   readonly #wakes: PoolWakes;
   /** Services as our own writes left them, until the watch has seen as much */
   readonly #written = new Map<string, Service>();
-  /** addresses that a Service is about to get, and the sharing word that it writes under */
-  readonly #holds = new Map<string, { readonly addresses: Address[]; readonly word?: string }>();
+  readonly #holds = new Holds(() => this.#pools.inOrder);
   /** claims that somebody deleted, by address, while nodes may announce them */
   readonly #deleted = new Map<string, ClaimRecord>();
   readonly #ends: (() => void)[] = [];
@@ -111,6 +113,7 @@ export class ServiceWorld {
 
   stop(): void {
     this.#slices.stop();
+    this.#namespaceEdits.stop();
     for (const end of this.#ends) end();
     this.#ends.length = 0;
   }
@@ -172,8 +175,7 @@ export class ServiceWorld {
       isListBeyond: (service) => this.#listed.isBeyond(service),
       deletedAt: (address) => this.#deleted.get(addressKey(address)),
       waitsSince: (service) => this.#since.of(service),
-      isShareBusy: (word, key) =>
-        [...this.#holds].some(([by, hold]) => by !== key && hold.word === word),
+      isShareBusy: (word, key) => this.#holds.isShareBusy(word, key),
     };
   }
 
@@ -183,9 +185,7 @@ export class ServiceWorld {
   /** what is about to be written counts, too: of two that are decided on at once the second one sees the first */
   *#addressesOf(namespace: string): Iterable<Address> {
     for (const { address } of this.claims.ofNamespace(namespace)) yield address;
-    for (const [key, hold] of this.#holds) {
-      if (key.startsWith(`${namespace}/`)) yield* hold.addresses;
-    }
+    yield* this.#holds.addressesOf(namespace);
   }
 
   /** Nobody else gets these addresses from here until `letGo`. */
@@ -199,12 +199,13 @@ export class ServiceWorld {
 
   /** what was held; empty: nothing was */
   letGo(key: string): readonly Address[] {
-    const hold = this.#holds.get(key);
+    const hold = this.#holds.take(key);
     if (hold === undefined) return [];
-    this.#holds.delete(key);
     for (const address of hold.addresses) this.#release(address, { kind: 'writing', by: key });
     if (hold.word !== undefined) {
-      for (const waiting of this.waiting.forShare(hold.word)) this.#listener.due(waiting);
+      for (const waiting of this.waiting.forShare(hold.word)) {
+        if (this.#holds.mayShare(key, waiting)) this.#listener.due(waiting);
+      }
     }
     return hold.addresses;
   }
@@ -265,10 +266,10 @@ export class ServiceWorld {
         this.#slices.add(this.#poolsAgain());
       }),
       caches.subscribe('namespaces', (name, now, before) => {
-        const isSame = JSON.stringify(now?.labels) === JSON.stringify(before?.labels);
-        if (isSame) return;
-        this.#slices.add(this.#listed.again(name));
-        for (const key of this.waiting.keys) this.#listener.due(key);
+        const labels = { now: now?.labels, before: before?.labels };
+        if (!changesPools(this.#pools.inOrder, name, labels)) return;
+        for (const key of this.waiting.keysOf(name)) this.#listener.due(key);
+        this.#namespaceEdits.add(name);
       }),
     );
   }

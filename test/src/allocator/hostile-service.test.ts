@@ -1,17 +1,27 @@
 /** A Service that carries more than any Service needs: bounded where it is read, refused with a sentence, and no work for anybody else. */
 
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
 import { unique } from '../../../src/allocator/address-set.ts';
 import { externalAddresses, serviceRequest } from '../../../src/allocator/service-request.ts';
 import { externalIpsPatch } from '../../../src/controller/service-writes.ts';
 import { ANNOTATION } from '../../../src/model/names.ts';
-import type { Service } from '../../../src/model/service.ts';
+import { type Service, serviceKey } from '../../../src/model/service.ts';
 import type { KubeObject } from '../../../src/sources/kube/api.ts';
 import { convertService } from '../../../src/sources/kube/convert-service.ts';
 import { AllocatorWorld, address, pool, service } from '../../support/allocator-world.ts';
 
 const many = (count: number) =>
   Array.from({ length: count }, (_, index) => `2001:db8::${(index + 2).toString(16)}`);
+
+setFlagsFromString('--expose-gc');
+const collect: unknown = runInNewContext('gc');
+
+function heapBytes(): number {
+  if (typeof collect === 'function') collect();
+  return process.memoryUsage().heapUsed;
+}
 
 /** the same, which counts how often a part of it is read */
 function counted<T extends object>(value: T): { readonly value: T; readonly reads: () => number } {
@@ -186,6 +196,25 @@ describe('a Service that carries too much', () => {
     for (let round = 0; round < 20; round += 1) world.decide('a/63');
     // 20 times 63 times 3,000 look-ups, several times each: over a second
     expect(process.cpuUsage().user - startedUs).to.be.below(300_000);
+  });
+
+  it('costs no memory for each pair of Services that share and Services that wait for the same key', () => {
+    const namespaces = { names: [], maxAddresses: 8 };
+    const world = new AllocatorWorld(pool('lab', ['192.0.2.0/24'], { namespaces }));
+    const annotations = { [ANNOTATION.share]: 'w' };
+    const one = (index: number, port: number) =>
+      service(`a/${index}`, { annotations, ports: [{ protocol: 'TCP', port }] });
+    for (let index = 0; index < 8 * 63; index += 1) {
+      world.apply(one(index, 1 + Math.floor(index / 8)));
+    }
+    expect(world.claims.size).to.equal(8);
+    // each is compared with all 504: the last one of each claim has its port
+    const waiting = Array.from({ length: 1500 }, (_, index) => one(1000 + index, 63));
+    for (const each of waiting) world.put(each);
+    const before = heapBytes();
+    for (const each of waiting) expect(world.decide(serviceKey(each)).problems).to.have.lengthOf(1);
+    // 756,000 pairs would be some 50 MB
+    expect(heapBytes() - before).to.be.below(10_000_000);
   });
 
   describe('on 16 addresses that it shares with 63 others', () => {

@@ -1,7 +1,7 @@
 /** A Service that takes the port of another on an address that they share leaves it, whatever its owner does meanwhile. */
 
 import { expect } from 'chai';
-import { ANNOTATION } from '../../../src/model/names.ts';
+import { ANNOTATION, SHARE_TERMS_ANNOTATION } from '../../../src/model/names.ts';
 import { IP_CLAIMS, IP_POOLS, NAMESPACES, SERVICES } from '../../../src/sources/kube/resources.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { MemoryKubeApi } from '../../support/memory-kube-api.ts';
@@ -78,6 +78,25 @@ describe('a Service that breaks the rules of sharing', () => {
     expect(has('mallory/m')).to.deep.equal([]);
     expect(members()).to.deep.equal(['web']);
     expect(has('victim/web')).to.deep.equal([SHARED]);
+  });
+
+  it('leaves although it came first, and was being deleted when the other one joined', async () => {
+    const annotations = { [ANNOTATION.share]: 'late' };
+    put('mallory/late', 9999, { annotations });
+    await settle();
+    const [name = ''] = has('mallory/late');
+    const finalizers = ['example.org/stay'];
+    const stay = { annotations, finalizers, deletionTimestamp: '2026-01-01T00:00:00Z' };
+    put('mallory/late', 9999, stay);
+    await settle();
+    put('victim/late', 443, { annotations });
+    await settle();
+    expect([has('mallory/late'), has('victim/late')]).to.deep.equal([[name], [name]]);
+    const terms = api.object(IP_CLAIMS, name)?.metadata.annotations?.[SHARE_TERMS_ANNOTATION];
+    expect(terms).to.match(/^mallory\/late=[^,]+,victim\/late=/);
+    put('mallory/late', 443, stay);
+    await settle();
+    expect([has('mallory/late'), has('victim/late')]).to.deep.equal([[], [name]]);
   });
 
   it('leaves although its owner edits it before each write of its status', async () => {
