@@ -18,6 +18,7 @@ import type { Condition } from '../../model/service.ts';
 import { ABANDONED, type AgentStatus, type SessionStatus } from '../status.ts';
 import { plainText } from './plain-text.ts';
 import { fitting } from './status-size.ts';
+import type { Releases } from './write-pace.ts';
 
 /** What the report needs of an agent. */
 export interface ReportFacts {
@@ -38,8 +39,8 @@ export interface ReportFacts {
   /** addresses whose level the controller may wait for, whether or not it is among `levels` */
   readonly awaited: readonly string[];
   readonly observedClaims?: string;
-  /** claims that were released and are still there, each release under a name of its own */
-  readonly released: readonly string[];
+  /** of claims that were released and are still there */
+  readonly released: Releases;
   /** grows with every change of an exclusive claim of this node that the controller may wait for the answer to */
   readonly moves: number;
   /** all that was decided is out: `observedClaims` answers for what is known now */

@@ -12,8 +12,10 @@ import { NamedTimers } from '../named-timers.ts';
 import { LOOK_MS } from './instance.ts';
 import type { IpNodeObject } from './ip-node-object.ts';
 import { ipNodeStatus, type ReportFacts } from './ip-node-status.ts';
+import { ReleasePace } from './release-pace.ts';
 import {
   isMoreUrgent,
+  namespacesUnanswered,
   TokenBucket,
   type Urgency,
   urgencyOf,
@@ -32,6 +34,11 @@ export interface IpNodeWriterOptions {
   readonly onStanding?: () => void;
 }
 
+interface Turn {
+  readonly delayMs: number;
+  readonly takesOf: TokenBucket | ReleasePace;
+}
+
 /** how soon after a word of the agent its facts are looked at: not more than a twentieth of the time goes into that */
 const GATHER_MS = 200;
 const LONGEST_GATHER_MS = 2000;
@@ -39,22 +46,19 @@ const GATHER_SHARE = 20;
 const FACT_BUCKET = { most: 10, refillMs: 5000 };
 /** while exclusive claims move, the controller waits for every answer; with 300 of them in one, 1,500 claims need some twenty */
 const MOVE_BUCKET = { most: 40, refillMs: 250 };
-/**
- * An anycast address that is given back is answered by every node: a few at once, then one write for all that were released in 20 s, so that whoever makes and
- * deletes Services in a loop does not have a thousand nodes write all the time
- */
-const RELEASE_BUCKET = { most: 3, refillMs: 20_000 };
 const RETRY = { firstMs: 500, longestMs: 30_000 };
 /** while another instance has it, or its Node is missing */
 const ASKING_LOOK_MS = 5000;
 const LAST_WRITE_MS = 2000;
+/** a timer may be a little early */
+const EARLY_MS = 20;
 
 export class IpNodeWriter {
   readonly #options: IpNodeWriterOptions;
   readonly #timers: NamedTimers;
   readonly #factBucket: TokenBucket;
   readonly #moveBucket: TokenBucket;
-  readonly #releaseBucket: TokenBucket;
+  readonly #releases: ReleasePace;
   #written: Written | undefined;
   /** the difference that waits: when it was seen first, and where in its span of time it is written */
   #waiting: { urgency: Urgency; sinceMs: number; draw: number } | undefined;
@@ -71,12 +75,11 @@ export class IpNodeWriter {
 
   constructor(options: IpNodeWriterOptions) {
     this.#options = options;
-    const { clock } = options;
+    const { clock, random } = options;
     this.#timers = new NamedTimers(clock);
     this.#factBucket = new TokenBucket(FACT_BUCKET.most, FACT_BUCKET.refillMs, clock.now());
     this.#moveBucket = new TokenBucket(MOVE_BUCKET.most, MOVE_BUCKET.refillMs, clock.now());
-    const { most, refillMs } = RELEASE_BUCKET;
-    this.#releaseBucket = new TokenBucket(most, refillMs, clock.now());
+    this.#releases = new ReleasePace(random, clock.now());
   }
 
   start(): void {
@@ -153,34 +156,48 @@ export class IpNodeWriter {
     const now = this.#now();
     const tookMs = clock.now() - startedMs;
     this.#gatherMs = Math.min(Math.max(GATHER_MS, GATHER_SHARE * tookMs), LONGEST_GATHER_MS);
-    const urgency = now === undefined ? 'none' : urgencyOf(this.#written, now);
-    if (now === undefined || urgency === 'none') {
+    const turn = now === undefined ? undefined : this.#turnOf(now);
+    if (turn === undefined) {
       this.#failures = 0;
-      this.#waiting = undefined;
       this.#timers.cancel('write');
       return;
     }
-    const waiting = this.#waitingFor(urgency);
-    // what else is to be told does not wait for the turn of releases
-    const beside = this.#besideReleases(now);
-    const delays = [urgency, beside].flatMap((each) =>
-      each === 'none' ? [] : this.#delayMs(each, waiting),
-    );
-    this.#timers.start('write', Math.min(...delays), () => this.#do(() => this.#write()));
+    this.#writeSoon(turn.delayMs);
   }
 
-  #delayMs(
-    urgency: Exclude<Urgency, 'none'>,
-    { sinceMs, draw }: { readonly sinceMs: number; readonly draw: number },
-  ): number {
+  #writeSoon(delayMs: number): void {
+    this.#timers.start('write', delayMs, () => this.#do(() => this.#write()));
+  }
+
+  /** when this is written, and of what that takes a token; undefined: it is written already */
+  #turnOf(now: Written): Turn | undefined {
     const nowMs = this.#options.clock.now();
+    const urgency = urgencyOf(this.#written, now);
+    this.#releases.see(namespacesUnanswered(this.#written, now), nowMs - GATHER_MS);
+    const beside = this.#turnBeside(this.#besideReleases(now), nowMs);
+    if (urgency !== 'release') return beside;
+    const releasesMs = Math.max(this.#releases.delayMs(nowMs), this.#notBeforeMs - nowMs);
+    // what else is to be told does not wait for the turn of releases
+    const isBesideFirst = beside !== undefined && beside.delayMs < releasesMs;
+    return isBesideFirst ? beside : { delayMs: releasesMs, takesOf: this.#releases };
+  }
+
+  #turnBeside(urgency: Urgency, nowMs: number): Turn | undefined {
+    if (urgency === 'none') {
+      this.#waiting = undefined;
+      return undefined;
+    }
+    const { sinceMs, draw } = this.#waitingFor(urgency);
     const dueMs = Math.max(sinceMs + waitMs(urgency, draw), this.#notBeforeMs);
-    return Math.max(dueMs - nowMs, this.#bucketOf(urgency).waitMs(nowMs));
+    const takesOf = urgency === 'move' ? this.#moveBucket : this.#factBucket;
+    return { delayMs: Math.max(dueMs - nowMs, takesOf.waitMs(nowMs)), takesOf };
   }
 
   /** how urgent all that is not the answer to a release is */
   #besideReleases(now: Written): Urgency {
-    return urgencyOf(this.#written, { ...now, released: this.#written?.released ?? [] });
+    const before = this.#written;
+    if (before === undefined) return 'move';
+    return urgencyOf(before, { ...now, released: before.released });
   }
 
   /** what is more urgent than what waits has not waited yet: numbers do wait, on all nodes, nearly always */
@@ -194,23 +211,22 @@ export class IpNodeWriter {
     return this.#waiting;
   }
 
-  #bucketOf(urgency: Urgency): TokenBucket {
-    if (urgency === 'release') return this.#releaseBucket;
-    return urgency === 'move' ? this.#moveBucket : this.#factBucket;
-  }
-
   async #write(): Promise<void> {
     const now = this.#now();
     if (now === undefined || !this.#isReady) return;
-    const urgency = urgencyOf(this.#written, now);
-    if (urgency === 'none') return;
-    const nowMs = this.#options.clock.now();
-    const isEarly = urgency === 'release' && this.#releaseBucket.waitMs(nowMs) > 0;
-    this.#bucketOf(isEarly ? this.#besideReleases(now) : urgency).take(nowMs);
+    const turn = this.#turnOf(now);
+    if (turn === undefined) return;
+    // what was due when this was begun is no more, or something has failed since
+    if (turn.delayMs > EARLY_MS) {
+      if (!this.#isStopped) this.#writeSoon(turn.delayMs);
+      return;
+    }
+    turn.takesOf.take(this.#options.clock.now());
     await this.#options.object.write(now.status);
     this.#written = now;
     this.#failures = 0;
     this.#waiting = undefined;
+    this.#releases.answered();
     this.#isReady = this.#options.object.standing?.kind === 'ours';
     this.poke();
   }
@@ -257,7 +273,7 @@ export class IpNodeWriter {
 }
 
 const WARN_AFTER = 3;
-const NOTHING_ANSWERED = { released: [], moves: 0 };
+const NOTHING_ANSWERED: Pick<Written, 'released' | 'moves'> = { released: new Map(), moves: 0 };
 
 function expectApiError(error: unknown): Error {
   if (error instanceof ApiError || error instanceof ApiUnreachable) return error;

@@ -12,6 +12,7 @@ import { type ClaimRefusal, refusalsOf } from '../refusals.ts';
 import type { AgentStatus } from '../status.ts';
 import type { ReportFacts } from './ip-node-status.ts';
 import type { UnsettledLevels } from './unsettled-levels.ts';
+import type { Releases } from './write-pace.ts';
 
 /** What the report reads of an agent. */
 export interface ReportedAgent {
@@ -75,8 +76,8 @@ export function reportFacts(
 
 /** What is worth knowing of ten thousand claims, found once per set of documents. */
 interface ClaimSummary {
-  /** claims that were released and are still there, each release under a name of its own */
-  readonly released: readonly string[];
+  /** of claims that were released and are still there */
+  readonly released: Releases;
   /** all but the anycast ones; one that is on its way to a holder, or from it, is among them */
   readonly placed: readonly IpClaim[];
   /** one asks for exclusive placement itself */
@@ -88,12 +89,14 @@ const summaries = new WeakMap<Documents, ClaimSummary>();
 function claimSummary(documents: Documents): ClaimSummary {
   const known = summaries.get(documents);
   if (known !== undefined) return known;
-  const released: string[] = [];
+  const released = new Map<string, string>();
   const placed: IpClaim[] = [];
   let hasOwnPlacement = false;
   for (const { object, source } of documents.claims) {
     if (source !== 'api') continue;
-    if (isReleased(object)) released.push(`${object.name}#${numberOf(object)}`);
+    if (isReleased(object)) {
+      released.set(`${object.name}#${numberOf(object)}`, namespaceOfRelease(object));
+    }
     if (isPlaced(object)) placed.push(object);
     hasOwnPlacement ||= object.placement?.mode === 'exclusive';
   }
@@ -136,6 +139,14 @@ function numberOf(claim: IpClaim): number {
 /** its last Service has left it; who withdraws for another reason leaves them in */
 function isReleased({ withdrawn, services }: IpClaim): boolean {
   return withdrawn !== undefined && services.length === 0;
+}
+
+/**
+ * Whose it was. The controller says so (claim-writes.ts), but where a person has withdrawn it
+ * before: then it was nobody's.
+ */
+function namespaceOfRelease({ withdrawn }: IpClaim): string {
+  return /^Released: Service ([^/ ]+)\//.exec(withdrawn?.reason ?? '')?.[1] ?? '';
 }
 
 /** refusals that have room in any case (ip-node-status.ts), in two halves */

@@ -19,10 +19,13 @@ export function isMoreUrgent(one: Urgency, other: Urgency): boolean {
   return URGENCIES.indexOf(one) > URGENCIES.indexOf(other);
 }
 
+/** each under a name of its own, with the namespace that gave the address back; empty: nobody's */
+export type Releases = ReadonlyMap<string, string>;
+
 export interface Written {
   readonly status: IpNodeStatus;
-  /** releases that are answered by its `observedClaims` */
-  readonly released: readonly string[];
+  /** releases that are answered by its `observedClaims`, and whose they are */
+  readonly released: Releases;
   /** addresses whose level the controller may wait for */
   readonly awaited: readonly string[];
   /** the change of its exclusive claims that is answered by its `observedClaims` */
@@ -37,12 +40,23 @@ export function urgencyOf(before: Written | undefined, now: Written): Urgency {
   if (before.moves !== now.moves) return 'move';
   // its exclusive claims are to be elsewhere before it goes
   if (before.status.draining === undefined && now.status.draining !== undefined) return 'move';
-  const answered = new Set(before.released);
-  if (now.released.some((release) => !answered.has(release))) return 'release';
+  if (namespacesUnanswered(before, now).size > 0) return 'release';
   // what is told no more has settled, and waits for a number to go with
   if ([...levels.now.keys()].some(hasMoved)) return 'fact';
   if (!isEqual(facts(before.status), facts(now.status))) return 'fact';
   return isEqual(before.status, now.status) ? 'none' : 'count';
+}
+
+/** the namespaces of all releases that `before` did not answer */
+export function namespacesUnanswered(
+  before: Written | undefined,
+  now: Written,
+): ReadonlySet<string> {
+  const namespaces = new Set<string>();
+  for (const [release, namespace] of now.released) {
+    if (before?.released.has(release) !== true) namespaces.add(namespace);
+  }
+  return namespaces;
 }
 
 function levelsOf({ levels = [] }: IpNodeStatus): ReadonlyMap<string, number> {
@@ -106,6 +120,11 @@ export class TokenBucket {
   waitMs(nowMs: number): number {
     this.#count(nowMs);
     return this.#tokens >= 1 ? 0 : Math.ceil((1 - this.#tokens) * this.#refillMs);
+  }
+
+  isFull(nowMs: number): boolean {
+    this.#count(nowMs);
+    return this.#tokens === this.#most;
   }
 
   take(nowMs: number): void {

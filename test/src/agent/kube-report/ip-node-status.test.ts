@@ -32,7 +32,7 @@ function facts(over: Partial<ReportFacts> = {}): ReportFacts {
     refusedCount: 0,
     levels: [],
     awaited: [],
-    released: [],
+    released: new Map(),
     moves: 0,
     isCurrent: true,
     ...over,

@@ -19,7 +19,7 @@ const FACTS: ReportFacts = {
   refusedCount: 0,
   levels: [],
   awaited: [],
-  released: [],
+  released: new Map(),
   moves: 0,
   isCurrent: true,
 };
@@ -59,6 +59,27 @@ class Scene {
 
   get writes(): number {
     return this.api.calls.filter(({ subresource }) => subresource === 'status').length;
+  }
+}
+
+/** Claims that are given back, and stay until they are answered. */
+class Tenants {
+  readonly #scene: Scene;
+  #released: readonly (readonly [string, string])[] = [];
+  #version = 0;
+
+  constructor(scene: Scene) {
+    this.#scene = scene;
+  }
+
+  get last(): string {
+    return String(this.#version);
+  }
+
+  release(namespace: string): void {
+    this.#version += 1;
+    this.#released = [...this.#released.slice(-5), [`192.0.2.7#${this.#version}`, namespace]];
+    this.#scene.set({ released: new Map(this.#released), observedClaims: this.last });
   }
 }
 
@@ -103,7 +124,7 @@ describe('the writer of an IPNode', () => {
     scene.set({ awaited: ['192.0.2.7'], levels: [{ address: '192.0.2.7', level: 1 }] });
     await pass(scene.clock, 300);
     expect(scene.writes).to.equal(3);
-    scene.set({ released: ['192.0.2.7'], observedClaims: '99' });
+    scene.set({ released: new Map([['192.0.2.7', 'a']]), observedClaims: '99' });
     await pass(scene.clock, 480);
     expect(scene.writes).to.equal(3);
     await pass(scene.clock, 2100);
@@ -118,7 +139,8 @@ describe('the writer of an IPNode', () => {
     // numbers that wait already, as they do on every node of a busy cluster
     for (const scene of scenes) scene.set({ announced: 1 });
     await Promise.all(scenes.map(({ clock }) => pass(clock, 5000)));
-    for (const scene of scenes) scene.set({ released: ['192.0.2.7'], observedClaims: '99' });
+    for (const scene of scenes)
+      scene.set({ released: new Map([['192.0.2.7', 'a']]), observedClaims: '99' });
     const answered: number[] = [];
     for (let step = 0; step < 6; step += 1) {
       await Promise.all(scenes.map(({ clock }) => pass(clock, 500)));
@@ -134,7 +156,10 @@ describe('the writer of an IPNode', () => {
     const scene = new Scene();
     await pass(scene.clock, 10_000);
     const release = (version: number) =>
-      scene.set({ released: [`192.0.2.7#${version}`], observedClaims: String(version) });
+      scene.set({
+        released: new Map([[`192.0.2.7#${version}`, 'b']]),
+        observedClaims: String(version),
+      });
     const before = scene.writes;
     // one a second for two minutes
     for (let version = 1; version <= 120; version += 1) {
@@ -165,6 +190,58 @@ describe('the writer of an IPNode', () => {
     }
   });
 
+  it('lets no namespace wait for another one that releases in a loop', async () => {
+    const late: string[] = [];
+    // at any moment of the turns of b
+    for (let afterS = 61; afterS <= 80; afterS += 1) {
+      const scene = new Scene('i1', undefined, undefined, afterS);
+      const tenants = new Tenants(scene);
+      for (let second = 0; second < afterS; second += 1) {
+        if (second % 5 === 0) tenants.release('b');
+        await pass(scene.clock, 1000);
+      }
+      tenants.release('a');
+      await pass(scene.clock, 2700);
+      const { observedClaims } = scene.found?.status ?? {};
+      if (observedClaims !== tenants.last) late.push(`after ${afterS} s`);
+    }
+    expect(late).to.deep.equal([]);
+  });
+
+  it('spreads its answers over the nodes beside such a loop, too', async () => {
+    const scenes = Array.from(
+      { length: 40 },
+      (_, index) => new Scene('i1', undefined, undefined, index + 1),
+    );
+    const all = scenes.map((scene) => ({ scene, tenants: new Tenants(scene) }));
+    for (let second = 0; second < 62; second += 1) {
+      if (second % 5 === 0) for (const { tenants } of all) tenants.release('b');
+      await Promise.all(scenes.map(({ clock }) => pass(clock, 1000)));
+    }
+    for (const { tenants } of all) tenants.release('a');
+    await Promise.all(scenes.map(({ clock }) => pass(clock, 500)));
+    const early = all.filter(
+      ({ scene, tenants }) => scene.found?.status.observedClaims === tenants.last,
+    );
+    expect(early.length, 'within half a second').to.be.below(10);
+  });
+
+  it('writes once in 10 s for releases at the most, however many namespaces take turns', async () => {
+    const scene = new Scene();
+    const tenants = new Tenants(scene);
+    await pass(scene.clock, 10_000);
+    const before = scene.writes;
+    // each of 60 once in 30 s, which is less than it may
+    for (let turn = 0; turn < 600; turn += 1) {
+      tenants.release(`b-${turn % 60}`);
+      await pass(scene.clock, 500);
+    }
+    expect(scene.writes - before).to.be.within(30, 6 + 30 + 1);
+    tenants.release('a');
+    await pass(scene.clock, 10_500);
+    expect(scene.found?.status.observedClaims, 'at the latest').to.equal(tenants.last);
+  });
+
   it('does not write before the time that a busy server has asked for', async () => {
     const scene = new Scene();
     await pass(scene.clock, 10_000);
@@ -183,7 +260,7 @@ describe('the writer of an IPNode', () => {
   it('an answer waits until what was decided is out', async () => {
     const scene = new Scene();
     await pass(scene.clock, 10_000);
-    scene.set({ released: ['192.0.2.7'], moves: 1, isCurrent: false });
+    scene.set({ released: new Map([['192.0.2.7', 'a']]), moves: 1, isCurrent: false });
     await pass(scene.clock, 10_000);
     expect(scene.writes).to.equal(1);
     scene.set({ observedClaims: '99', isCurrent: true });

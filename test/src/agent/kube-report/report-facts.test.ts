@@ -5,6 +5,7 @@ import { ipNodeStatus } from '../../../../src/agent/kube-report/ip-node-status.t
 import { needsLease, reportFacts } from '../../../../src/agent/kube-report/report-facts.ts';
 import { UnsettledLevels } from '../../../../src/agent/kube-report/unsettled-levels.ts';
 import type { AgentStatus } from '../../../../src/agent/status.ts';
+import { leftClaim } from '../../../../src/allocator/claim-writes.ts';
 import type { ClusterNode } from '../../../../src/model/cluster-node.ts';
 import { cutShortOf, mayBeCut } from '../../../../src/model/ip-node.ts';
 import { ANYCAST_LABEL, nodeLabel } from '../../../../src/model/names.ts';
@@ -137,6 +138,29 @@ describe('what an IPNode lists of what its node refuses', () => {
     expect(unknown(['allowed', 'healthy'], 3)).to.deep.equal([false, true, true]);
     expect(unknown(['healthy', 'allowed'], 3)).to.deep.equal([true, true, true]);
     expect(unknown([], 3)).to.deep.equal([true, true, true]);
+  });
+});
+
+describe('what an IPNode answers', () => {
+  it('is known by the namespace that gave the address back, as the controller writes it', () => {
+    const released = (name: string, withdrawn: { readonly reason: string }) =>
+      api({ name, labels: ANYCAST, services: [], withdrawn });
+    const standing = {
+      ...scenery.claim({ services: [{ namespace: 'team-a', name: 'web' }] }),
+      uid: 'u',
+      resourceVersion: '7',
+      createdMs: 0,
+      isBeingDeleted: false,
+      annotations: {},
+      isUnreadable: false,
+    };
+    const reachOf = () => 'some' as const;
+    const { spec } = leftClaim(standing, 'team-a/web', { atText: '', reachOf });
+    const facts = factsOf([
+      released('198.51.100.1', spec.withdrawn ?? { reason: '' }),
+      released('198.51.100.2', { reason: 'by hand: Released: Service team-b/web' }),
+    ]);
+    expect([...(facts?.released.values() ?? [])]).to.deep.equal(['team-a', '']);
   });
 });
 

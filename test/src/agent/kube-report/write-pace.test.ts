@@ -8,12 +8,13 @@ const STATUS: IpNodeStatus = {
   observedClaims: '7',
   sessions: [{ peer: 'tor', address: '192.0.2.1', state: 'Established', routesReceived: 1 }],
 };
-const written = { status: STATUS, released: ['192.0.2.7'], moves: 1, awaited: [] };
+const released = (...names: readonly string[]) => new Map(names.map((name) => [name, 'a']));
+const written = { status: STATUS, released: released('192.0.2.7'), moves: 1, awaited: [] };
 const urgency = (
   over: Partial<IpNodeStatus>,
-  released = written.released,
+  answered = written.released,
   awaited: readonly string[] = [],
-) => urgencyOf(written, { status: { ...STATUS, ...over }, released, moves: 1, awaited });
+) => urgencyOf(written, { status: { ...STATUS, ...over }, released: answered, moves: 1, awaited });
 
 describe('how urgent a write of the IPNode is', () => {
   it('the first, and an answer to a move, are the most urgent', () => {
@@ -34,8 +35,10 @@ describe('how urgent a write of the IPNode is', () => {
   });
 
   it('the answer to a release is awaited; one that was given is not given again', () => {
-    expect(urgency({ observedClaims: '8' }, ['192.0.2.7', '192.0.2.8'])).to.equal('release');
-    expect(urgency({ observedClaims: '8' }, [])).to.equal('count');
+    expect(urgency({ observedClaims: '8' }, released('192.0.2.7', '192.0.2.8'))).to.equal(
+      'release',
+    );
+    expect(urgency({ observedClaims: '8' }, released())).to.equal('count');
   });
 
   it('a state is a fact, a number is not', () => {
