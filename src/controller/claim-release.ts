@@ -7,6 +7,7 @@ import { type ClaimRecord, isSameRelease, releasedBy } from '../allocator/claim-
 import { parseClaimName } from '../model/claim-name.ts';
 import type { IpNode } from '../model/ip-node.ts';
 import { DONE, KeyQueue, type QueueOutcome } from '../sources/kube/key-queue.ts';
+import { namespaceOf } from '../sources/kube/namespace-turns.ts';
 import { ClaimWriter } from './claim-writer.ts';
 import type { LoopContext } from './loops.ts';
 import { isAwaited, quarantine } from './quarantine.ts';
@@ -42,6 +43,7 @@ export class ClaimRelease {
       random,
       concurrency: DELETES,
       work: (name) => this.#look(name),
+      inTurnOf: (name) => this.#formerNamespace(name),
     });
     this.#ends.push(counters.queue('claim-release', () => this.#queue.depth));
   }
@@ -96,6 +98,12 @@ export class ClaimRelease {
     const claim = address && this.#world.claims.at(address);
     if (claim === undefined || claim.isBeingDeleted) return undefined;
     return releasedBy(claim) === undefined ? undefined : claim;
+  }
+
+  /** of the Service that gave it back: thousands of another one's stand in no line before it */
+  #formerNamespace(name: string): string {
+    const claim = this.#released(name);
+    return namespaceOf((claim && releasedBy(claim)) ?? '');
   }
 
   async #look(name: string): Promise<QueueOutcome> {

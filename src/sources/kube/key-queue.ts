@@ -7,6 +7,7 @@
  *
  * Keys `namespace/name` take turns by namespace: who has one Service waits for one key of each other namespace, not for all of them, however many Services
  * another tenant makes or edits (docs/decisions/0060). Within a namespace, and among keys without one, it is the order in which they came.
+ * A loop may say in whose turn other keys stand (`inTurnOf`): claims are named without a namespace.
  *
  * Thousands of keys that need no answer from anybody are no single turn of the main thread: after TURN_MS the rest waits for the next one, so
  * that the Lease, the watches and the other queues get theirs (docs/decisions/0033).
@@ -32,6 +33,8 @@ export interface KeyQueueOptions {
   readonly concurrency: number;
   /** an ApiError or ApiUnreachable that it throws is a retry; anything else is a mistake of ours and ends the process */
   readonly work: (key: string) => Promise<QueueOutcome>;
+  /** the namespace in whose turn a key stands; absent: the one that it begins with */
+  readonly inTurnOf?: (key: string) => string;
   readonly backOff?: BackOff;
   /** told of each failure that will be tried again, e.g. for a log or a metric */
   readonly onFailure?: (key: string, error: ApiError | ApiUnreachable, failures: number) => void;
@@ -65,7 +68,7 @@ export class KeyQueue {
   /** the same of one namespace */
   depthOf(namespace: string): number {
     let running = 0;
-    for (const key of this.#running) if (namespaceOf(key) === namespace) running += 1;
+    for (const key of this.#running) if (this.#turnOf(key) === namespace) running += 1;
     return this.#waiting.sizeOf(namespace) + running;
   }
 
@@ -99,9 +102,13 @@ export class KeyQueue {
     this.#forgetLater(key);
     if (this.#running.has(key)) this.#again.add(key);
     else {
-      this.#waiting.add(key);
+      this.#waiting.add(key, this.#turnOf(key));
       this.#pumpSoon();
     }
+  }
+
+  #turnOf(key: string): string {
+    return this.#options.inTurnOf?.(key) ?? namespaceOf(key);
   }
 
   #addLater(key: string, delayMs: number): void {

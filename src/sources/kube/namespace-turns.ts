@@ -4,6 +4,8 @@
 export class NamespaceTurns {
   /** whose turn it is stands first */
   readonly #namespaces = new Map<string, Set<string>>();
+  /** by waiting key: in whose turn it stands, where that is not the namespace it begins with */
+  readonly #others = new Map<string, string>();
   #size = 0;
 
   get size(): number {
@@ -15,29 +17,31 @@ export class NamespaceTurns {
   }
 
   has(key: string): boolean {
-    return this.#namespaces.get(namespaceOf(key))?.has(key) === true;
+    return this.#namespaces.get(this.#turnOf(key))?.has(key) === true;
   }
 
-  add(key: string): void {
-    const namespace = namespaceOf(key);
+  /** One that waits already stays where it is. */
+  add(key: string, namespace = namespaceOf(key)): void {
+    if (this.has(key)) return;
+    if (namespace !== namespaceOf(key)) this.#others.set(key, namespace);
     const keys = this.#namespaces.get(namespace) ?? new Set();
-    if (keys.has(key)) return;
     this.#namespaces.set(namespace, keys.add(key));
     this.#size += 1;
   }
 
   /** before the others of its namespace */
   addFirst(key: string): void {
-    const namespace = namespaceOf(key);
+    const namespace = this.#turnOf(key);
     const keys = this.#namespaces.get(namespace) ?? new Set();
     this.#size += keys.has(key) ? 0 : 1;
     this.#namespaces.set(namespace, new Set([key, ...keys]));
   }
 
   delete(key: string): void {
-    const namespace = namespaceOf(key);
+    const namespace = this.#turnOf(key);
     const keys = this.#namespaces.get(namespace);
     if (keys?.delete(key) !== true) return;
+    this.#others.delete(key);
     this.#size -= 1;
     if (keys.size === 0) this.#namespaces.delete(namespace);
   }
@@ -47,6 +51,7 @@ export class NamespaceTurns {
     for (const [namespace, keys] of this.#namespaces) {
       for (const key of keys) {
         keys.delete(key);
+        this.#others.delete(key);
         this.#namespaces.delete(namespace);
         if (keys.size > 0) this.#namespaces.set(namespace, keys);
         this.#size -= 1;
@@ -58,7 +63,12 @@ export class NamespaceTurns {
 
   clear(): void {
     this.#namespaces.clear();
+    this.#others.clear();
     this.#size = 0;
+  }
+
+  #turnOf(key: string): string {
+    return this.#others.get(key) ?? namespaceOf(key);
   }
 }
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { ANNOTATION } from '../../../src/model/names.ts';
+import { ANNOTATION, RELEASED_BY_ANNOTATION } from '../../../src/model/names.ts';
 import { ApiError, ApiUnreachable } from '../../../src/sources/kube/api.ts';
 import {
   IP_CLAIMS,
@@ -326,6 +326,37 @@ describe('ServiceLoops', () => {
     bed.node('off', String(bed.api.version));
     await bed.settle();
     expect(bed.claim('192.0.2.0')).to.equal(undefined);
+  });
+
+  it('deletes a released claim in turn with those of other namespaces', async () => {
+    const held: (() => void)[] = [];
+    bed.api.fault = ({ verb }) => {
+      if (verb !== 'delete') return undefined;
+      return { kind: 'hold', until: new Promise((resolve) => held.push(resolve)) };
+    };
+    const release = (address: string, by: string) =>
+      bed.api.put(IP_CLAIMS, {
+        metadata: { name: address, annotations: { [RELEASED_BY_ANNOTATION]: by } },
+        spec: { withdrawn: { reason: 'Released' } },
+      });
+    for (let index = 0; index < 200; index += 1) release(`192.0.2.${index}`, `b/s${index}`);
+    bed.run();
+    await bed.settle(1);
+    expect(bed.writes('delete', 'ipclaims')).to.equal(4);
+    release('192.0.2.200', 'a/web');
+    await bed.settle(1);
+    for (const end of held.splice(0)) end();
+    await bed.settle(1);
+    expect(bed.writes('delete', 'ipclaims')).to.equal(8);
+    expect(
+      bed.api.calls.filter(({ verb }) => verb === 'delete').map(({ name }) => name),
+    ).to.include('192.0.2.200');
+    for (let round = 0; round < 60; round += 1) {
+      for (const end of held.splice(0)) end();
+      await bed.settle(1);
+    }
+    expect(bed.writes('delete', 'ipclaims'), 'each once').to.equal(201);
+    expect(bed.api.all(IP_CLAIMS)).to.deep.equal([]);
   });
 
   it('gives a released address back at once to the Service that asks for it by name', async () => {

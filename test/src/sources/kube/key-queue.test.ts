@@ -13,7 +13,7 @@ type Pending = {
 };
 
 /** a queue whose work is ended by the test */
-function underTest(concurrency = 1) {
+function underTest(concurrency = 1, inTurnOf?: (key: string) => string) {
   const clock = new ManualClock();
   const running: Pending[] = [];
   const started: string[] = [];
@@ -22,6 +22,7 @@ function underTest(concurrency = 1) {
     clock,
     random: new SeededRandom(1),
     concurrency,
+    ...(inTurnOf !== undefined && { inTurnOf }),
     work: (key) =>
       new Promise((end, fail) => {
         started.push(key);
@@ -67,6 +68,22 @@ describe('a queue of keys', () => {
     // the first one was added once more while it was worked on
     expect(queue.depthOf('mallory')).to.equal(998);
     expect(queue.depth).to.equal(998);
+  });
+
+  it('lets keys without a namespace take turns by whom they are said to be of', async () => {
+    const namespaces = new Map([['web', 'victim']]);
+    const { queue, started, finish } = underTest(1, (key) => namespaces.get(key) ?? 'mallory');
+    for (let index = 0; index < 1000; index += 1) queue.add(`${index}`);
+    await turn();
+    queue.add('web');
+    // it becomes another one's while it waits, and while it is worked on
+    namespaces.set('5', 'other');
+    for (const key of ['5', '0']) queue.add(key);
+    namespaces.set('0', 'third');
+    while (!queue.isIdle) await finish();
+    expect(started.slice(0, 4)).to.deep.equal(['0', '1', 'web', '0']);
+    expect(started.length).to.equal(1002);
+    expect(started.filter((key) => key === '5')).to.deep.equal(['5']);
   });
 
   it('works on a key once more when it was added during its work, and never twice at once', async () => {
