@@ -7,7 +7,7 @@
 import type { Clock, Random } from 'bgp-ts';
 import type { Log } from '../log/log.ts';
 import { claimPhase } from '../model/claim-phase.ts';
-import type { IpClaim } from '../model/ip-claim.ts';
+import { type IpClaim, namespaceInTurn } from '../model/ip-claim.ts';
 import type { IpPool } from '../model/ip-pool.ts';
 import {
   EPOCH_ANNOTATION,
@@ -110,6 +110,7 @@ export class PlacementLoop {
       random,
       concurrency: CONCURRENCY,
       work: (key) => this.#place(key),
+      inTurnOf: (key) => this.#namespaceInTurn(key),
     });
     const statusQueue = new KeyQueue({
       clock,
@@ -239,6 +240,12 @@ export class PlacementLoop {
     if (!isPast && !isOther) return written;
     this.#written.delete(key);
     return cached;
+  }
+
+  /** Claims made by hand, and those that cannot be read, have one turn (docs/decisions/0060). */
+  #namespaceInTurn(key: string): string {
+    const claim = knownOf(this.#known(key));
+    return (claim && namespaceInTurn(claim)) ?? '';
   }
 
   async #place(key: string): Promise<QueueOutcome> {

@@ -16,6 +16,7 @@ import type { LivenessView } from './liveness-watch.ts';
 import type { PlacementEndpoints } from './placement-endpoints.ts';
 import type { PlacementIndex } from './placement-index.ts';
 import { isTaken, MovesUnderWay, wayOf } from './placement-leaving.ts';
+import { MoveLine } from './placement-line.ts';
 import {
   ANSWER_MS,
   AVOID_MS,
@@ -69,8 +70,7 @@ export class Mover {
   readonly #teller: PlacementTeller;
   readonly #filling = new Filling();
   readonly #lost: LostLabels;
-  /** when a move that had to wait may go */
-  readonly #slots = new Map<string, number>();
+  readonly #line: MoveLine;
 
   constructor(options: MoverOptions) {
     this.#options = options;
@@ -79,6 +79,7 @@ export class Mover {
       (label) => options.nodes.factsOf(this.#nodeOf(label)).ipNode !== undefined,
     );
     this.#moves = new MovesUnderWay(options.requeue);
+    this.#line = new MoveLine(options.budget, options.requeue);
     this.#refusals = new PlacementRefusals(options.clock.now());
     this.#teller = new PlacementTeller(options);
   }
@@ -115,7 +116,7 @@ export class Mover {
 
   /** Nothing is done about it: it keeps no other waiting. */
   rest(name: string): void {
-    this.#slots.delete(name);
+    this.#line.forget(name);
     this.#awaiting.delete(name);
     this.#unsettled.delete(name);
     this.#moves.end(name);
@@ -375,7 +376,7 @@ export class Mover {
 
   /** A first place is given at once; who has one moves within limits, and not while we are blind. */
   #mayWrite(subject: PlacementSubject, write: ClaimWrite): Next {
-    const { liveness, budget, clock } = this.#options;
+    const { liveness, clock } = this.#options;
     const { name, claim } = subject;
     this.#unsettled.add(name);
     const way = wayOf(levelsOf(claim), write);
@@ -392,12 +393,9 @@ export class Mover {
       return WAIT_IN_LINE;
     }
     if (!isMove) return { kind: 'write', write };
-    const dueMs = mayLeave === undefined ? (this.#slots.get(name) ?? budget.reserve(nowMs)) : nowMs;
-    if (dueMs > nowMs) {
-      this.#slots.set(name, dueMs);
-      return { kind: 'rest', again: { kind: 'retry', afterMs: dueMs - nowMs } };
-    }
-    this.#slots.delete(name);
+    const waitMs = mayLeave === undefined ? this.#line.waitMs(claim, nowMs) : 0;
+    if (waitMs > 0) return { kind: 'rest', again: { kind: 'retry', afterMs: waitMs } };
+    this.#line.forget(name);
     return { kind: 'write', write };
   }
 }

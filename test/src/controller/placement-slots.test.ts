@@ -178,13 +178,13 @@ describe('moves that stand in line', () => {
         onA(index, local('mallory', `s${index >> 4}`));
         bed.agent('b').refusing.add(claimName(index));
       }
-      slice('good', 'web', 'a');
-      onA(moved, local('good', 'web'));
-      onA(cluster, { services: [{ namespace: 'good', name: 'other' }] });
       bed.control();
       await bed.run(12);
       await bed.agent('a').setDraining('exclude-label');
       await bed.run(1);
+      // after those have begun: together with them they would have their turn before most of them
+      onA(moved, local('good', 'web'));
+      onA(cluster, { services: [{ namespace: 'good', name: 'other' }] });
       slice('good', 'web', 'b');
       bed.agent('a').refusing.add(claimName(moved));
     }
