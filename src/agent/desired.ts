@@ -45,7 +45,6 @@ import {
   areInSeveralAses,
   isInternal,
   type PeerPlan,
-  planPeer,
   type SessionPlan,
   type SessionTemplate,
   usablePlans,
@@ -128,9 +127,7 @@ function decideAll(view: View): {
   readonly state: DesiredState;
   readonly outlets: readonly Outlet[];
 } {
-  const plans = usablePlans(
-    view.documents.peers.flatMap(({ object }) => planPeer(object, view) ?? []),
-  );
+  const plans = usablePlans(view);
   const outlets = plans.map((plan) => new Outlet(plan, view.kept));
   const context = memo.context(view, plans);
   const { pools, formerPools = [] } = view.documents;

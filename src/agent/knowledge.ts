@@ -42,6 +42,7 @@ import {
   withSavedApi,
 } from './saved-view.ts';
 import { NO_ADDRESSES } from './service-address.ts';
+import { savedPlans, standingFirst } from './standing-peers.ts';
 import type {
   BindingFact,
   ClusterFacts,
@@ -81,6 +82,7 @@ export class Knowledge {
   #decidedLabels: Labels = {};
   /** of the process before this one, until the API has spoken */
   #savedHolds: readonly SavedHold[] = [];
+  /** as they were decided on last, and what was saved of a source since */
   #plans: readonly PeerPlan[] = [];
   #places: KeptPlaces | undefined;
   #wasAnnounced: ReadonlySet<string> | undefined;
@@ -158,9 +160,14 @@ export class Knowledge {
   restore(at: Heard): void {
     const { saved, passwords, drains = saved } = this.#options;
     this.#heard.restore('files', at);
+    this.#takeStanding('files', at);
     this.restoreCluster(at);
     if (drains !== undefined) this.#restoreDrains(drains, at);
     passwords.refresh(this.peers);
+  }
+
+  #takeStanding(source: DocumentSource, { nowMs }: Heard): void {
+    this.#plans = [...this.#plans, ...savedPlans(this.#options.saved, source, this.view(nowMs))];
   }
 
   #restoreDrains({ nodeDrain, claimDrains }: SavedDrains, { nowMs }: Heard): void {
@@ -185,6 +192,7 @@ export class Knowledge {
     if (saved.cluster !== undefined) {
       this.#remember(restoreCluster(saved.cluster, cluster, at.nowMs));
     }
+    this.#takeStanding('api', at);
     this.#savedHolds = saved.held ?? [];
     this.#holdAsSaved(at);
     passwords.refresh(this.peers);
@@ -373,10 +381,11 @@ export class Knowledge {
       ...optional('nodeDrain', this.#nodeDrain?.reason),
       claimDrains: [...this.#claimDrains].map(([name, { reason }]) => [name, reason] as const),
     } as const;
-    const { peers, pools, claims, formerPools } = documents;
+    const { pools, claims, formerPools } = documents;
+    const peers = standingFirst(documents.peers, this.#plans);
     // not all that is on disk of the API is in force yet: it stays there
     if (saved !== undefined && this.#heard.isKeptAsSaved('api'))
-      return withSavedApi(now, documents, saved);
+      return withSavedApi(now, { ...documents, peers }, saved);
     const { node, isGone, readyBoot } = this.#cluster;
     const last = isGone ? undefined : node;
     return {

@@ -39,6 +39,8 @@ export interface RefusedPlan {
   readonly kind: 'refused';
   readonly peer: BgpPeer;
   readonly sentence: string;
+  /** the session (planKey) that it would have but for its key, which nobody can say yet: no other one takes it meanwhile */
+  readonly awaited?: string;
 }
 
 /** undefined: this node is not selected, which is no fault */
@@ -83,7 +85,7 @@ function withItsKey(plan: SessionPlan, { passwords, standing = [] }: View): Peer
   const known = standing.flatMap((each) => keyIfSame(each, plan) ?? [])[0];
   if (known !== undefined) return { ...withKey(plan, known), unreadKey: problem };
   const sentence = `${problem}; its session stays down until that can be read`;
-  return { kind: 'refused', peer, sentence };
+  return { kind: 'refused', peer, sentence, awaited: planKey(plan) };
 }
 
 /**
@@ -183,26 +185,58 @@ function ttlRule({ ttlSecurity, multihop }: BgpPeer): TtlRule | undefined {
  * What cannot be had beside the others on this node, or at all, is refused, each peer by itself: what the speaker would refuse is known before
  * any route is decided on, so that nothing is said to be announced that no session carries.
  */
-export function usablePlans(plans: readonly PeerPlan[]): readonly PeerPlan[] {
-  return withoutTwins(plans.map(ifPossible));
+export function usablePlans(view: View): readonly PeerPlan[] {
+  const planned = view.documents.peers.flatMap((document) => {
+    const plan = planPeer(document.object, view);
+    return plan === undefined ? [] : [{ document, plan: ifPossible(plan) }];
+  });
+  return withoutTwins(planned, namesByPlace(view.standing ?? []));
+}
+
+interface Planned {
+  readonly document: Sourced<BgpPeer>;
+  readonly plan: PeerPlan;
 }
 
 /**
- * Two peers that are one session on this node: the first counts, and files come first. Only a node can tell, since selectors and overrides are
- * about it.
+ * Two peers that are one session on this node: that of files counts, then the one that stands, then the older one. Only a node can tell, since
+ * selectors and overrides are about it.
  */
-function withoutTwins(plans: readonly PeerPlan[]): readonly PeerPlan[] {
-  const known = new Map<string, string>();
-  return plans.map((plan) => {
-    if (plan.kind === 'refused') return plan;
-    const key = planKey(plan);
-    const other = known.get(key);
-    if (other === undefined) {
-      known.set(key, plan.peer.name);
-      return plan;
-    }
-    return { kind: 'refused', peer: plan.peer, sentence: twinSentence(plan, other) };
+function withoutTwins(
+  planned: readonly Planned[],
+  standing: ReadonlyMap<string, string>,
+): readonly PeerPlan[] {
+  const isFromApi = ({ document }: Planned) => Number(document.source === 'api');
+  const isNew = ({ plan }: Planned) => Number(standing.get(placeOf(plan) ?? '') !== plan.peer.name);
+  const inOrder = planned.toSorted(
+    (a, b) =>
+      isFromApi(a) - isFromApi(b) ||
+      isNew(a) - isNew(b) ||
+      a.document.createdMs - b.document.createdMs ||
+      (a.plan.peer.name < b.plan.peer.name ? -1 : 1),
+  );
+  const counting = namesByPlace(inOrder.map(({ plan }) => plan));
+  return planned.map(({ plan }) => {
+    const { peer } = plan;
+    const other = counting.get(placeOf(plan) ?? '');
+    if (other === undefined || other === peer.name) return plan;
+    return { kind: 'refused', peer, sentence: twinSentence(plan, other) };
   });
+}
+
+/** by session, the first that has it */
+function namesByPlace(plans: readonly PeerPlan[]): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
+  for (const plan of plans) {
+    const place = placeOf(plan);
+    if (place !== undefined && !names.has(place)) names.set(place, plan.peer.name);
+  }
+  return names;
+}
+
+/** the session (planKey) that it has, or waits for; undefined: none */
+export function placeOf(plan: PeerPlan): string | undefined {
+  return plan.kind === 'refused' ? plan.awaited : planKey(plan);
 }
 
 /** Routers of a range dial us: they are known by their address alone, whatever port or source the documents name beside it. */

@@ -4,17 +4,16 @@ import type { BgpPeer } from '../model/bgp-peer.ts';
 import type { ClusterNode } from '../model/cluster-node.ts';
 import type { IpNode, IpNodeSession } from '../model/ip-node.ts';
 import { selects } from '../model/labels.ts';
+import { SAME_SESSION_REASON, SESSIONS_UP_CONDITION } from '../model/names.ts';
 import type { CachedDocument, DocumentMeta } from './cached-document.ts';
 import type { WantedCondition } from './conditions.ts';
 import { isHeard } from './reach.ts';
 
-export const SESSIONS_UP = 'SessionsUp';
-/** its reason where another BGPPeer is the same session (peer-twins.ts) */
-export const SAME_SESSION = 'SameSession';
-
 /** it has been told that another one is its session */
 export function isTwin({ conditions }: Pick<DocumentMeta, 'conditions'>): boolean {
-  return conditions.some(({ type, reason }) => type === SESSIONS_UP && reason === SAME_SESSION);
+  return conditions.some(
+    ({ type, reason }) => type === SESSIONS_UP_CONDITION && reason === SAME_SESSION_REASON,
+  );
 }
 
 export interface PeerStatus {
@@ -37,7 +36,7 @@ export function peerStatus(
 ): PeerStatus {
   const { generation } = peer.meta;
   const said = (status: WantedCondition['status'], reason: string, message: string) => ({
-    type: SESSIONS_UP,
+    type: SESSIONS_UP_CONDITION,
     status,
     reason,
     message,
@@ -49,7 +48,7 @@ export function peerStatus(
   const { wanted, established, failing } = countNodes(peer.object, nodes);
   const numbers = `${established} of ${wanted} ${wanted === 1 ? 'node has' : 'nodes have'} a session`;
   const counts = { nodes: wanted, established };
-  if (twin !== undefined) return { ...counts, condition: said('False', SAME_SESSION, twin) };
+  if (twin !== undefined) return { ...counts, condition: said('False', SAME_SESSION_REASON, twin) };
   if (wanted === 0) {
     const why = 'no node with an agent matches its nodeSelector';
     return { ...counts, condition: said('Unknown', 'NoNode', why) };

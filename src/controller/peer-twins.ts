@@ -7,8 +7,9 @@
 import { type BgpPeer, overrideFor, peerSessionKey } from '../model/bgp-peer.ts';
 import { checkPeers } from '../model/check-documents.ts';
 import { type Labels, selects } from '../model/labels.ts';
+import { SAME_SESSION_REASON, SESSIONS_UP_CONDITION } from '../model/names.ts';
 import type { CachedDocument } from './cached-document.ts';
-import { isTwin, type PeeringNode, SAME_SESSION, SESSIONS_UP } from './peer-status.ts';
+import { isTwin, type PeeringNode } from './peer-status.ts';
 
 /** By name: why it has no session of its own, on any node or on one. */
 export function peerTwins(
@@ -29,11 +30,16 @@ export function peerTwins(
   return twins;
 }
 
-/** Who had its sessions in this form before somebody wrote the other stays; the condition is the memory of that. */
+/**
+ * Who had its sessions in this form before somebody wrote the other stays, and whoever was refused in this form comes last; the condition is the
+ * memory of that. So an edit of the one that has the sessions gives them to nobody else.
+ */
 function candidate({ meta, object }: Extract<CachedDocument<BgpPeer>, { ok: true }>) {
-  const said = meta.conditions.find(({ type }) => type === SESSIONS_UP);
-  const isStanding = said?.observedGeneration === meta.generation && said.reason !== SAME_SESSION;
-  return { object, createdMs: meta.createdMs, isStanding };
+  const { conditions, generation, createdMs } = meta;
+  const said = conditions.find(({ type }) => type === SESSIONS_UP_CONDITION);
+  const isPresent = said?.observedGeneration === generation;
+  const isRefused = isPresent && said.reason === SAME_SESSION_REASON;
+  return { object, createdMs, isStanding: isPresent && !isRefused, isRefused };
 }
 
 /** Of two that meet on a node, the one that its agent leaves idle while it works on the other; while both rest, what was told stands. */

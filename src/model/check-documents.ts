@@ -48,7 +48,7 @@ export function checkPeers(candidates: readonly Candidate<BgpPeer>[]): Conflict<
   const accepted = new Map<string, BgpPeer>();
   const conflicts: Conflict<BgpPeer>[] = [];
   for (const { object } of inOrder(candidates)) {
-    const key = sessionKey(object);
+    const key = documentSessionKey(object);
     const other = accepted.get(key);
     if (other === undefined) {
       accepted.set(key, object);
@@ -66,7 +66,7 @@ export function checkPeers(candidates: readonly Candidate<BgpPeer>[]): Conflict<
  * Two peers with one key are one session on every node. With different node selectors they may be meant for different nodes, which
  * only a node can tell.
  */
-function sessionKey(peer: BgpPeer): string {
+export function documentSessionKey(peer: BgpPeer): string {
   return `${peerSessionKey(peer)} ${selectorKey(peer.nodeSelector)}`;
 }
 

@@ -45,6 +45,10 @@ export const FORMER_VERSION_ANNOTATION = 'herald.dev/former-version';
 /** of an IPPool: whether addresses are given out of it; on other kinds as the API has it everywhere */
 export const READY_CONDITION = 'Ready';
 export const EXCLUSIVE_CLAIMS_CONDITION = 'ExclusiveClaims';
+/** of a BGPPeer: whether the nodes that it selects have their sessions */
+export const SESSIONS_UP_CONDITION = 'SessionsUp';
+/** its reason where another BGPPeer is the same session (peer-twins.ts) */
+export const SAME_SESSION_REASON = 'SameSession';
 export const EXCLUDE_LABEL = 'node.kubernetes.io/exclude-from-external-load-balancers';
 export const HOSTNAME_LABEL = 'kubernetes.io/hostname';
 export const OUT_OF_SERVICE_TAINT = 'node.kubernetes.io/out-of-service';

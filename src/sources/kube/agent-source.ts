@@ -10,15 +10,9 @@ import type { Clock, Random, Timer } from 'bgp-ts';
 import type { PasswordFact } from '../../agent/view.ts';
 import type { Log } from '../../log/log.ts';
 import type { BgpPeer } from '../../model/bgp-peer.ts';
-import { checkPeers } from '../../model/check-documents.ts';
 import { type ClaimCore, withCore } from '../../model/claim-core.ts';
 import type { ClusterNode } from '../../model/cluster-node.ts';
-import {
-  type DocumentFault,
-  type Documents,
-  NO_DOCUMENTS,
-  type Sourced,
-} from '../../model/documents.ts';
+import { type Documents, NO_DOCUMENTS } from '../../model/documents.ts';
 import type { IpClaim } from '../../model/ip-claim.ts';
 import type { IpPool } from '../../model/ip-pool.ts';
 import { type Labels, selects } from '../../model/labels.ts';
@@ -31,12 +25,15 @@ import { ClaimWatch } from './claim-watch.ts';
 import { convertPeerObject, convertPoolObject } from './convert-documents.ts';
 import { convertNode } from './convert-node.ts';
 import { Informer } from './informer.ts';
-import { API_ORIGIN, isAlike, ObjectLedger } from './object-ledger.ts';
+import { isAlike, ObjectLedger } from './object-ledger.ts';
+import { PeersInForce, type PeersNow, type PeerWord, peerWord } from './peers-in-force.ts';
 import { isSamePools, poolFacts, UNKNOWN_POOL } from './pool-facts.ts';
 import { BGP_PEERS, IP_POOLS, NODES } from './resources.ts';
 
 /** Who is told; the agent is one. */
 export interface ClusterListener {
+  /** in force; before the first word, those of a saved View */
+  readonly documents?: Documents | undefined;
   /** as they are now; absent: nobody knows */
   readonly sessions?: readonly { readonly name: string; readonly state: string }[];
   /** by which it selects BGPPeers: its own and those of its Node; absent: the Node's alone */
@@ -83,9 +80,7 @@ export class AgentSource {
   readonly #peerLedger = new ObjectLedger<BgpPeer>('BGPPeer');
   /** of claims that are refused, by name */
   readonly #cores = new Map<string, ClaimCore>();
-  #peersInForce:
-    | { readonly of: readonly Sourced<BgpPeer>[]; readonly result: PeersInForce }
-    | undefined;
+  readonly #peersInForce = new PeersInForce();
   readonly #poolsInForce = new PoolsInForce();
   /** undefined: a pool has changed since */
   #poolsNow: PoolsNow | undefined;
@@ -106,8 +101,12 @@ export class AgentSource {
     const { api, clock, random, log, nodeName, agent } = options;
     const onNews = () => this.#tellSoon();
     this.#claims = new ClaimWatch({ api, clock, random, log, nodeName, onNews });
-    this.#pools = this.#informer(IP_POOLS, convertPoolObject, this.#poolLedger, poolFacts);
-    this.#peers = this.#informer(BGP_PEERS, convertPeerObject, this.#peerLedger);
+    this.#pools = this.#informer(IP_POOLS, convertPoolObject, this.#poolLedger, {
+      ofPool: poolFacts,
+    });
+    this.#peers = this.#informer(BGP_PEERS, convertPeerObject, this.#peerLedger, {
+      ofPeer: peerWord,
+    });
     this.#nodes = new Informer({
       api,
       clock,
@@ -172,7 +171,7 @@ export class AgentSource {
     resource: Resource,
     convert: (object: KubeObject) => Converted<T>,
     ledger: ObjectLedger<T>,
-    factsOf?: (object: KubeObject, isReadable: boolean) => PoolFacts,
+    { ofPool, ofPeer }: FactsOf,
   ): Informer<Read<T>> {
     const { api, clock, random, log } = this.#options;
     const onNews = () => this.#tellSoon();
@@ -184,11 +183,15 @@ export class AgentSource {
       resource,
       convert: (object) => {
         const converted = convert(object);
-        const facts = factsOf?.(object, converted.ok);
-        return { converted, createdMs: createdMsOf(object), ...optional('facts', facts) };
+        return {
+          converted,
+          createdMs: createdMsOf(object),
+          ...optional('facts', ofPool?.(object, converted.ok)),
+          ...optional('word', ofPeer?.(object)),
+        };
       },
       onChange: (name, now) => {
-        if (factsOf !== undefined) this.#poolsNow = undefined;
+        if (ofPool !== undefined) this.#poolsNow = undefined;
         if (now === undefined) ledger.remove(name);
         else ledger.put(name, now.converted, now.createdMs);
         onNews();
@@ -295,13 +298,11 @@ export class AgentSource {
     return this.#lastPools;
   }
 
-  #peersNow(): PeersInForce {
-    const { goods } = this.#peerLedger;
-    if (this.#peersInForce?.of !== goods) {
-      const standing = new Set(this.#peersInForce?.result.peers.map(({ object }) => object));
-      this.#peersInForce = { of: goods, result: withoutTwins(goods, standing) };
-    }
-    return this.#peersInForce.result;
+  #peersNow(): PeersNow {
+    const { peers = [] } = this.#options.agent.documents ?? {};
+    const saved = peers.filter(({ source }) => source === 'api');
+    const wordOf = (name: string) => this.#peers.get(name)?.word;
+    return this.#peersInForce.choose(this.#peerLedger.goods, saved, wordOf);
   }
 
   #listen(): void {
@@ -350,38 +351,19 @@ interface Read<T> {
   readonly createdMs: number;
   /** of a pool */
   readonly facts?: PoolFacts;
+  /** of a BGPPeer */
+  readonly word?: PeerWord;
+}
+
+/** what its status says beside its spec */
+interface FactsOf {
+  readonly ofPool?: (object: KubeObject, isReadable: boolean) => PoolFacts;
+  readonly ofPeer?: (object: KubeObject) => PeerWord | undefined;
 }
 
 function createdMsOf({ metadata }: KubeObject): number {
   const createdMs = Date.parse(metadata.creationTimestamp ?? '');
   return Number.isNaN(createdMs) ? 0 : createdMs;
-}
-
-interface PeersInForce {
-  readonly peers: readonly Sourced<BgpPeer>[];
-  readonly faults: readonly DocumentFault[];
-}
-
-/** Of two peers that are one session, who stood before stays. */
-function withoutTwins(
-  peers: readonly Sourced<BgpPeer>[],
-  standing: ReadonlySet<BgpPeer>,
-): PeersInForce {
-  const candidates = peers.map(({ object, createdMs }) => {
-    return { object, createdMs, isStanding: standing.has(object) };
-  });
-  const conflicts = checkPeers(candidates);
-  if (conflicts.length === 0) return { peers, faults: [] };
-  const out = new Set(conflicts.map(({ object }) => object));
-  return {
-    peers: peers.filter(({ object }) => !out.has(object)),
-    faults: conflicts.map(({ object, sentence }) => ({
-      file: API_ORIGIN,
-      subject: `BGPPeer/${object.name}`,
-      sentence,
-      keepsLastGood: false,
-    })),
-  };
 }
 
 /** lists are the same object while nothing in them has changed */

@@ -36,6 +36,8 @@ export function told(claims: readonly IpClaim[], source: 'api' | 'files' = 'api'
 export class World {
   readonly clock = new ManualClock();
   readonly heard: string[] = [];
+  /** how often the router has lost its session */
+  downs = 0;
   readonly agent: Agent;
   /** what kube-proxy, and the checks, say */
   status = 200;
@@ -82,6 +84,7 @@ export class World {
       listen: { port: 179 },
     });
     router.subscribe((event) => {
+      if (event.kind === 'down') this.downs += 1;
       if (event.kind !== 'update-received') return;
       const { nlri, withdrawn, attributes } = event.update;
       const { mpUnreach, communities = [], asPath = [] } = attributes;

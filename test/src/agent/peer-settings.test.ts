@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { desired } from '../../../src/agent/desired.ts';
 import { PasswordFiles } from '../../../src/agent/password-files.ts';
-import { planPeer } from '../../../src/agent/peer-settings.ts';
-import type { NodeIdentity } from '../../../src/agent/view.ts';
+import { placeOf, planPeer } from '../../../src/agent/peer-settings.ts';
+import type { NodeIdentity, View } from '../../../src/agent/view.ts';
 import type { BgpPeer } from '../../../src/model/bgp-peer.ts';
-import { address, documents, keyOf, NODE, peer, view } from './scenery.ts';
+import { address, documents, keyOf, NODE, peer, sourced, view } from './scenery.ts';
 
 const rack = (name: string): NodeIdentity => ({
   name: NODE,
@@ -208,6 +208,53 @@ describe('peers that cannot be had beside each other', () => {
       );
     });
   }
+
+  describe('of one session', () => {
+    const KEY = { kind: 'file', path: '/etc/key' } as const;
+    const UNKNOWN = new Map([['tor', { kind: 'unknown', problem: 'no answer' } as const]]);
+    const inRack = (name: string, over: Partial<BgpPeer> = {}) =>
+      peer({ name, nodeSelector: { matchLabels: { rack: 'a' } }, ...over });
+    const peersOf = (...peers: readonly (readonly [BgpPeer, number, 'files' | 'api'])[]) => ({
+      ...documents(),
+      peers: peers.map(([object, createdMs, source]) => {
+        return { ...sourced(object, createdMs), source };
+      }),
+    });
+    /** names of those that have a session, or wait for its key */
+    const inForce = (over: Partial<View>) =>
+      desired(view({ node: rack('a'), ...over })).plans.flatMap((plan) =>
+        placeOf(plan) === undefined ? [] : [plan.peer.name],
+      );
+
+    it('has that of files, then the one that stands, then the older one, then the first by name', () => {
+      const [tor, other] = [peer(), inRack('a-tor')];
+      const both = (source: 'files' | 'api', ms = 5) =>
+        peersOf([other, ms, source], [tor, 5, 'api']);
+      expect(inForce({ documents: both('api') })).to.deep.equal(['a-tor']);
+      expect(inForce({ documents: both('api', 6) })).to.deep.equal(['tor']);
+      const [stands] = desired(view({ documents: peersOf([tor, 5, 'api']) })).plans;
+      const standing = stands === undefined ? [] : [stands];
+      expect(inForce({ documents: both('api', 1), standing })).to.deep.equal(['tor']);
+      expect(inForce({ documents: both('files', 9), standing })).to.deep.equal(['a-tor']);
+    });
+
+    it('it is that of the same name that stands, also where the session has to be made anew', () => {
+      const standing = desired(view({ documents: peersOf([peer(), 5, 'api']) })).plans;
+      const edited = peersOf([inRack('a-tor'), 1, 'api'], [peer({ asn: 64_501 }), 5, 'api']);
+      expect(inForce({ documents: edited, standing })).to.deep.equal(['tor']);
+    });
+
+    it('one whose key nobody can say yet is waited for, and not one that surely has none', () => {
+      const both = peersOf([inRack('a-tor'), 9, 'api'], [peer({ password: KEY }), 5, 'api']);
+      const waiting = { documents: both, passwords: UNKNOWN };
+      expect(inForce(waiting)).to.deep.equal(['tor']);
+      const missing = new Map([['tor', { kind: 'missing', sentence: 'gone' } as const]]);
+      expect(inForce({ documents: both, passwords: missing })).to.deep.equal(['a-tor']);
+      const standing = desired(view({ node: rack('a'), ...waiting })).plans;
+      const ready = new Map([['tor', { kind: 'ready', password: 'k' } as const]]);
+      expect(inForce({ documents: both, passwords: ready, standing })).to.deep.equal(['tor']);
+    });
+  });
 
   it('has a neighbour of a range agree on a hold time: a stranger that is silent would be waited for without an end', () => {
     const [ofRange, ofAddress] = [ranged('a'), peer()].map((one) => {

@@ -1,7 +1,14 @@
 /** The agent of a cluster and one router, on a clock and a network of their own: what the router hears when the agent comes back, and when it stops. */
 
 import { expect } from 'chai';
+import { formatSavedView, type SavedView } from '../../../src/agent/saved-view.ts';
+import { SILENT_LOG } from '../../../src/log/log.ts';
 import { ANYCAST_LABEL, nodeLabel } from '../../../src/model/names.ts';
+import { AgentSource } from '../../../src/sources/kube/agent-source.ts';
+import { BGP_PEERS, IP_CLAIMS, IP_POOLS, NODES } from '../../../src/sources/kube/resources.ts';
+import { MemoryKubeApi } from '../../support/memory-kube-api.ts';
+import { SeededRandom } from '../../support/seeded-random.ts';
+import { storedPeer, storedPool } from '../../support/stored-documents.ts';
 import { told, World } from './agent-and-router.ts';
 import * as scenery from './scenery.ts';
 
@@ -139,4 +146,119 @@ describe('an agent of a cluster that stops', () => {
     await stopped;
     expect(world.agent.announced.observedClaims).to.equal(undefined);
   });
+});
+
+describe('of two peers that are one session', () => {
+  const GRACEFUL = { gracefulRestart: { restartSeconds: 30 } };
+  const RACK_A = { nodeSelector: { matchLabels: { rack: 'a' } } };
+  const ELSEWHERE = { address: '192.0.2.77' };
+  const WRONG = { asn: 64_999 };
+  const VIP = scenery.VIP;
+  let saved: SavedView | undefined;
+  const store = {
+    load: () => saved,
+    save: (view: SavedView) => {
+      saved = JSON.parse(formatSavedView(view));
+      return undefined;
+    },
+  };
+
+  beforeEach(() => {
+    saved = undefined;
+  });
+
+  const peer = (name: string, day: number, spec: object) => {
+    const { metadata, spec: rest } = storedPeer(name, { ...GRACEFUL, ...spec });
+    return {
+      metadata: { ...metadata, creationTimestamp: `2026-01-0${day}T00:00:00Z` },
+      spec: rest,
+    };
+  };
+
+  /** the cluster with these BGPPeers, which it lists in this order */
+  function clusterOf(...peers: readonly object[]): MemoryKubeApi {
+    const api = new MemoryKubeApi();
+    const status = {
+      nodeInfo: { bootID: 'b' },
+      conditions: [{ type: 'Ready', status: 'True' }],
+    };
+    api.put(NODES, { metadata: { name: scenery.NODE, uid: 'u', labels: { rack: 'a' } }, status });
+    api.put(IP_POOLS, storedPool('any'));
+    api.put(IP_CLAIMS, { metadata: { name: VIP, labels: ANYCAST }, spec: { checks: [] } });
+    for (const each of peers) api.put(BGP_PEERS, each);
+    return api;
+  }
+
+  function started(api: MemoryKubeApi, isBack: boolean) {
+    const world = new World([], isBack, { store });
+    const { agent, clock } = world;
+    const random = new SeededRandom(7);
+    const log = SILENT_LOG;
+    const source = new AgentSource({ api, clock, random, log, nodeName: scenery.NODE, agent });
+    return { world, source };
+  }
+
+  async function pass({ world }: { readonly world: World }, ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 10) {
+      await world.pass(10);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  async function stopped(running: ReturnType<typeof started>): Promise<void> {
+    running.source.stop();
+    let isOver = false;
+    void running.world.agent.stopForRestart().then(() => {
+      isOver = true;
+    });
+    while (!isOver) await pass(running, 10);
+  }
+
+  /** Has `tor` alone, then hears of the mistake, and is restarted with that. What the router loses by it. */
+  async function restartedWith(before: readonly object[], after: readonly object[]) {
+    const api = clusterOf(...before);
+    const first = started(api, false);
+    first.source.start();
+    await pass(first, 3000);
+    expect(first.world.heard).to.include(`${VIP}/32 ×1`);
+    for (const each of after) api.put(BGP_PEERS, each);
+    await pass(first, 3000);
+    expect([first.world.downs, first.world.heard.includes(`-${VIP}/32`)]).to.deep.equal([0, false]);
+    await stopped(first);
+    // twice, the first time without a word of the API
+    const silent = started(clusterOf(), true);
+    await pass(silent, 3000);
+    await stopped(silent);
+    const next = started(clusterOf(...after), true);
+    await pass(next, 1000);
+    expect(next.world.heard, 'by the saved View').to.deep.equal([`${VIP}/32 ×1`, 'end']);
+    next.source.start();
+    await pass(next, 12_000);
+    next.source.stop();
+    expect(next.world.heard.slice(2)).to.deep.equal([]);
+    expect(next.world.downs).to.equal(0);
+    return next.world.agent;
+  }
+
+  it('the one that stood before a restart stays, where both are for the same nodes', async () => {
+    const tor = peer('tor', 2, {});
+    const before = peer('old', 1, { ...ELSEWHERE, ...WRONG });
+    const agent = await restartedWith([before, tor], [peer('old', 1, WRONG), tor]);
+    const refused = agent.documents?.faults.map(({ subject }) => subject);
+    expect(refused).to.deep.equal(['BGPPeer/old']);
+  });
+
+  for (const [which, day] of [
+    ['older', 1],
+    ['newer', 3],
+  ] as const) {
+    it(`the one that stood before a restart stays, where the ${which} other one meets it on this node alone`, async () => {
+      const tor = peer('tor', 2, {});
+      const before = peer('rack-a', day, { ...RACK_A, ...ELSEWHERE, ...WRONG });
+      const after = peer('rack-a', day, { ...RACK_A, ...WRONG });
+      const agent = await restartedWith([before, tor], [after, tor]);
+      const kinds = agent.decided.plans.map(({ kind, peer: { name } }) => `${name} ${kind}`);
+      expect(kinds.toSorted()).to.deep.equal(['rack-a refused', 'tor neighbour']);
+    });
+  }
 });

@@ -96,6 +96,11 @@ describe('BGPPeers that are one session', () => {
     expect(told([of('a', {}, { createdMs: 2, conditions }), older])).to.deep.equal([
       'b: it is the same session as BGPPeer/a',
     ]);
+    const refusal = { ...conditions[0], status: 'False', reason: 'SameSession' };
+    const refused = of('b', {}, { createdMs: 1, conditions: [refusal] });
+    expect(told([of('a', {}, { createdMs: 2, generation: 5 }), refused]), 'edited').to.deep.equal([
+      'b: it is the same session as BGPPeer/a',
+    ]);
     expect(told([of('a'), of('b', { port: 1790 })])).to.deep.equal([]);
     expect(told([of('a', inRack('a')), of('b', inRack('b'))])).to.deep.equal([]);
   });

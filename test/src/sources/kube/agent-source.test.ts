@@ -2,10 +2,11 @@ import { expect } from 'chai';
 import type { PasswordFact } from '../../../../src/agent/view.ts';
 import { SILENT_LOG } from '../../../../src/log/log.ts';
 import type { ClusterNode } from '../../../../src/model/cluster-node.ts';
-import type { Documents } from '../../../../src/model/documents.ts';
+import { type Documents, NO_DOCUMENTS } from '../../../../src/model/documents.ts';
 import { ANYCAST_LABEL, nodeLabel } from '../../../../src/model/names.ts';
 import { AgentSource, type ClusterListener } from '../../../../src/sources/kube/agent-source.ts';
 import { ApiError, ApiUnreachable } from '../../../../src/sources/kube/api.ts';
+import { convertPeerObject } from '../../../../src/sources/kube/convert-documents.ts';
 import {
   BGP_PEERS,
   IP_CLAIMS,
@@ -328,13 +329,78 @@ describe('the cluster as a source', () => {
     expect(agent.documents?.cores?.get(VIP)?.withdrawn).to.deep.equal(withdrawn);
   });
 
-  it('keeps the first of two peers that are one session', async () => {
-    source.start();
-    await settle(clock);
-    api.put(BGP_PEERS, peer('aaa'));
-    await settle(clock);
-    expect(agent.documents?.peers.map(({ object }) => object.name)).to.deep.equal(['tor']);
-    expect(agent.documents?.faults.map(({ subject }) => subject)).to.deep.equal(['BGPPeer/aaa']);
+  describe('of two peers that are one session', () => {
+    const inForce = () => agent.documents?.peers.map(({ object }) => object.name);
+    const refused = () => agent.documents?.faults.map(({ subject }) => subject);
+    const said = (name: string, reason: string, observedGeneration = 1) => {
+      const condition = { type: 'SessionsUp', status: 'False', reason, message: '' };
+      return { ...peer(name), status: { conditions: [{ ...condition, observedGeneration }] } };
+    };
+
+    it('keeps the first', async () => {
+      source.start();
+      await settle(clock);
+      api.put(BGP_PEERS, peer('aaa'));
+      await settle(clock);
+      expect(inForce()).to.deep.equal(['tor']);
+      expect(refused()).to.deep.equal(['BGPPeer/aaa']);
+    });
+
+    it('keeps the one that has the session when it is edited, beside an older one', async () => {
+      const elsewhere = peer('tor', { address: '192.0.2.9' });
+      api.put(BGP_PEERS, elsewhere);
+      api.put(BGP_PEERS, peer('younger'));
+      source.start();
+      await settle(clock);
+      api.put(BGP_PEERS, peer('tor'));
+      await settle(clock, 500);
+      expect(inForce()).to.deep.equal(['younger']);
+      api.put(BGP_PEERS, peer('younger', { maxRoutes: 7 }));
+      await settle(clock, 500);
+      expect(inForce()).to.deep.equal(['younger']);
+      expect(agent.documents?.peers[0]?.object.maxRoutes).to.equal(7);
+      api.remove(BGP_PEERS, 'younger');
+      await settle(clock, 500);
+      expect(inForce()).to.deep.equal(['tor']);
+    });
+
+    it('goes by the condition SessionsUp of this generation after a start', async () => {
+      api.put(BGP_PEERS, said('tor', 'SameSession'));
+      api.put(BGP_PEERS, peer('younger'));
+      source.start();
+      await settle(clock);
+      expect(inForce(), 'refused before').to.deep.equal(['younger']);
+    });
+
+    for (const [reason, generation, names] of [
+      ['NoneEstablished', 1, ['younger']],
+      ['NoneEstablished', 0, ['tor']],
+      ['SameSession', 1, ['tor']],
+    ] as const) {
+      it(`has ${names} where the younger one is said to be ${reason}, of generation ${generation}`, async () => {
+        api.put(BGP_PEERS, said('younger', reason, generation));
+        source.start();
+        await settle(clock);
+        expect(inForce()).to.deep.equal(names);
+      });
+    }
+
+    it('goes by the saved View before any condition', async () => {
+      const converted = convertPeerObject(api.put(BGP_PEERS, said('younger', 'SameSession')));
+      if (!converted.ok) throw new Error(converted.sentence);
+      const saved = {
+        object: converted.object,
+        origin: 'API',
+        createdMs: 0,
+        source: 'api',
+      } as const;
+      agent.documents = { ...NO_DOCUMENTS, peers: [saved] };
+      api.put(BGP_PEERS, said('tor', 'AllEstablished'));
+      source.start();
+      await settle(clock);
+      expect(inForce()).to.deep.equal(['younger']);
+      expect(refused()).to.deep.equal(['BGPPeer/tor']);
+    });
   });
 
   it('tells of its Node once per change that matters, and that it is gone', async () => {
