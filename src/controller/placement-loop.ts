@@ -34,6 +34,7 @@ import type { LivenessView } from './liveness-watch.ts';
 import { Pace } from './pace.ts';
 import { PlacementEndpoints } from './placement-endpoints.ts';
 import { PlacementIndex } from './placement-index.ts';
+import { FormerHolders } from './placement-mode.ts';
 import { Mover } from './placement-mover.ts';
 import type { ClaimWrite } from './placement-next.ts';
 import { PlacementNodes } from './placement-nodes.ts';
@@ -77,6 +78,7 @@ export class PlacementLoop {
   readonly #verdicts = new Map<string, PlacementVerdict>();
   readonly #nodes: PlacementNodes;
   readonly #mover: Mover;
+  readonly #formerHolders = new FormerHolders();
   readonly #pace: Pace;
   readonly #giveWay: GiveWay;
   #queue: KeyQueue | undefined;
@@ -177,6 +179,7 @@ export class PlacementLoop {
 
   #forget(key: string): void {
     this.#mover.forget(key);
+    this.#formerHolders.forget(key);
     this.#verdicts.delete(key);
   }
 
@@ -262,6 +265,7 @@ export class PlacementLoop {
     }
     const { subject } = looked;
     if (subject.placement.mode === 'anycast') return await this.#placeAnycast(subject);
+    this.#formerHolders.forget(key);
     const next = this.#mover.next(subject);
     if (next.verdict !== undefined) this.#judge(document, next.verdict);
     if (next.kind === 'rest') return next.again;
@@ -271,6 +275,8 @@ export class PlacementLoop {
   async #placeAnycast(subject: PlacementSubject): Promise<QueueOutcome> {
     const { claim, meta } = subject;
     this.#mover.forget(subject.name);
+    const leftMs = this.#formerHolders.leftMs(subject, this.#options.clock.now());
+    if (leftMs > 0) return { kind: 'retry', afterMs: leftMs };
     const write = anycastWrite(claim.labels, claim.node);
     if (write === undefined) {
       this.#judge({ meta }, ANYCAST_PLACED);

@@ -1,15 +1,21 @@
 /**
+ * Who is waited for where the mode of a claim changes. No I/O.
+ *
  * An anycast claim that became exclusive: all go on announcing it until each of those that do has
  * taken that up, or has renewed its Lease since. One that is cut off from the API would stand
- * beside the holder, as good as that one, for as long as it is. No I/O.
+ * beside the holder, as good as that one, for as long as it is.
+ *
+ * An exclusive claim that became anycast: its holder goes on beside the others until those have had
+ * their time. It may be one that is not to announce it then, and leaves when its label goes.
  */
 
 import type { Clock } from 'bgp-ts';
 import { DEFAULT_LEASE_TIMES } from '../model/lease-times.ts';
-import { nodeLabel } from '../model/names.ts';
+import { ANYCAST_LABEL, isNodeLabel, nodeLabel } from '../model/names.ts';
 import type { MoveMemory } from './placement-memory.ts';
 import type { Next } from './placement-next.ts';
 import type { PlacementNodes } from './placement-nodes.ts';
+import { patienceMs } from './placement-refusals.ts';
 import { stillAnycast } from './placement-status.ts';
 import type { PlacementSubject } from './placement-subject.ts';
 
@@ -44,4 +50,25 @@ export function awaitUnaware(
   const again = { kind: 'retry', afterMs: Math.min(nextMs, maxStaleMs - waitedMs) } as const;
   if (waitedMs < SAY_MS) return { kind: 'rest', again };
   return { kind: 'rest', again, verdict: stillAnycast(holder, unaware) };
+}
+
+/** Claims that became anycast, and since when all may announce them. A new leader counts anew. */
+export class FormerHolders {
+  readonly #sinceMs = new Map<string, number>();
+
+  /** how long its nodes keep their labels yet */
+  leftMs({ name, claim }: Pick<PlacementSubject, 'name' | 'claim'>, nowMs: number): number {
+    const hasHolder = Object.keys(claim.labels).some(isNodeLabel);
+    if (!(hasHolder && ANYCAST_LABEL in claim.labels)) {
+      this.forget(name);
+      return 0;
+    }
+    const sinceMs = this.#sinceMs.get(name) ?? nowMs;
+    this.#sinceMs.set(name, sinceMs);
+    return Math.max(sinceMs + patienceMs(claim) - nowMs, 0);
+  }
+
+  forget(name: string): void {
+    this.#sinceMs.delete(name);
+  }
 }

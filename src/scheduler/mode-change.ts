@@ -7,7 +7,10 @@ import type { Labels } from '../model/labels.ts';
 import { ANYCAST_LABEL, isNodeLabel, type PreferenceLevel } from '../model/names.ts';
 import type { MoveWrite } from './move.ts';
 
-/** spec.node and labels as an anycast claim shall have them; undefined: they are so. */
+/**
+ * spec.node and labels as an anycast claim shall have them; undefined: they are so. Two writes: the
+ * second one waits until the others have had their time (placement-mode.ts).
+ */
 export function anycastWrite(
   labels: Labels,
   node: string | undefined,

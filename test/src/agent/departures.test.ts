@@ -188,7 +188,7 @@ describe('departures', () => {
     expect(after.departures.size).to.equal(0);
   });
 
-  describe('of a node that is not selected any more where a claim becomes exclusive', () => {
+  describe('of a node that is selected no more by the edit that changes the mode', () => {
     const RACK_B = { matchLabels: { rack: 'b' } };
     const elsewhere = { mode: 'exclusive', nodeSelector: RACK_B } as const;
     const any = { [ANYCAST_LABEL]: '' };
@@ -205,7 +205,7 @@ describe('departures', () => {
     });
 
     for (const { what, now, own } of ways) {
-      it(`it drains until the anycast label goes, and no longer, where ${what} says so`, async () => {
+      it(`what becomes exclusive drains until the anycast label goes, where ${what} says so`, async () => {
         const world = await announcing(told(anywhere, [claim({ labels: any })]));
         const { agent, heard } = world;
         agent.setDocuments(told(now, [claim({ labels: any, ...own })]), 'api');
@@ -221,7 +221,7 @@ describe('departures', () => {
       });
     }
 
-    it('it drains no longer than until it hears of that, where it hears first that the label went', async () => {
+    it('what became exclusive drains until it hears of that, where its label went before', async () => {
       const world = await announcing(told(anywhere, [claim({ labels: any })]));
       const { agent, heard } = world;
       agent.setDocuments(told(anywhere, []), 'api');
@@ -232,7 +232,7 @@ describe('departures', () => {
       expect(heard).to.deep.equal([`~${VIP}/32 ×1`, `-${VIP}/32`]);
     });
 
-    it('it drains for the whole wait where a claim that all may announce is removed meanwhile', async () => {
+    it('what stays anycast drains for the whole wait, also where it is removed meanwhile', async () => {
       const selective = pool({ placement: { ...DEFAULT_PLACEMENT, nodeSelector: RACK_B } });
       const world = await announcing(told(anywhere, [claim({ labels: any })]));
       const { agent, heard } = world;
@@ -243,6 +243,22 @@ describe('departures', () => {
       expect(heard).to.deep.equal([`~${VIP}/32 ×1`]);
       await world.pass(200);
       expect(heard).to.deep.equal([`~${VIP}/32 ×1`, `-${VIP}/32`]);
+    });
+
+    it('what becomes anycast stays as it is until the label of this node goes', async () => {
+      const held = claim({ labels: { [nodeLabel(NODE)]: '0' }, node: NODE });
+      const both = { ...held, labels: { ...held.labels, ...any } };
+      const selective = pool({ placement: { ...DEFAULT_PLACEMENT, nodeSelector: RACK_B } });
+      const world = await announcing(told(pool({ placement: exclusive }), [held]));
+      const { agent, heard } = world;
+      agent.setDocuments(told(selective, [held]), 'api');
+      await world.pass(200);
+      agent.setDocuments(told(selective, [both]), 'api');
+      await world.pass(2 * WAIT_MS);
+      expect(heard).to.deep.equal([]);
+      agent.setDocuments(told(selective, [claim({ labels: any })]), 'api');
+      await world.pass(50);
+      expect(heard).to.deep.equal([`-${VIP}/32`]);
     });
 
     async function announcing(documents: Documents): Promise<World> {

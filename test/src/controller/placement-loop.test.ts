@@ -533,7 +533,7 @@ describe('PlacementLoop', () => {
     const label = nodeLabel(String(bed.node(0)));
     const back = exclusivePool('p', { placement: anycast });
     bed.api.put(IP_POOLS, { ...back, metadata: { name: 'p', generation: 3 } });
-    await bed.run(5);
+    await bed.run(12);
     expect(seen).to.deep.equal([
       JSON.stringify({ [label]: '0' }),
       JSON.stringify({ [ANYCAST_LABEL]: null }),
