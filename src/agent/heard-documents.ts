@@ -14,6 +14,8 @@ import {
   type Carried,
   carriedOver,
   documentsFrom,
+  type HeardTimes,
+  heardAtMs,
   type SavedView,
   withCarried,
 } from './saved-view.ts';
@@ -76,10 +78,12 @@ export class HeardDocuments {
     return this.#words.get(source)?.stale;
   }
 
-  /** wall clock, of the source that is silent longest; undefined: none is */
-  get staleSinceWallMs(): number | undefined {
-    const times = [...this.#words.values()].flatMap(({ stale }) => stale?.sinceWallMs ?? []);
-    return times.length === 0 ? undefined : Math.min(...times);
+  /** wall clock, of each source: a source that is silent makes no other one older */
+  heardAtMs(wallMs: number): HeardTimes {
+    const times = [...this.#words].map(([source, { stale }]) => {
+      return [source, stale?.sinceWallMs ?? wallMs] as const;
+    });
+    return Object.fromEntries(times);
   }
 
   /**
@@ -91,12 +95,13 @@ export class HeardDocuments {
     const word = this.#words.get(source);
     if (saved === undefined || word === undefined || word.documents !== undefined) return;
     // a wall clock that was set back makes it no younger than now
-    const sinceMs = nowMs - Math.max(0, wallMs - saved.savedAtMs);
+    const savedMs = heardAtMs(saved, source);
+    const sinceMs = nowMs - Math.max(0, wallMs - savedMs);
     word.carried = documentsFrom(saved, source);
     word.isGivenBack = source === 'api' && saved.isGivenBack === true;
     const { claims } = word.carried;
     word.documents = { ...word.carried, claims: word.isGivenBack ? [] : claims, faults: [] };
-    const stale = this.#staleSince({ nowMs: sinceMs, wallMs: saved.savedAtMs });
+    const stale = this.#staleSince({ nowMs: sinceMs, wallMs: savedMs });
     const sentence = `${stale.sentence}; ${GIVEN_BACK}`;
     word.stale = word.isGivenBack ? { ...stale, sentence } : stale;
     this.#merge();

@@ -38,6 +38,7 @@ import {
   SAVED_VERSION,
   type SavedDrains,
   type SavedView,
+  savedTimes,
   whileStopping,
   withSavedApi,
 } from './saved-view.ts';
@@ -376,7 +377,7 @@ export class Knowledge {
     const now = {
       version: SAVED_VERSION,
       // what people say while a source is silent is kept; the documents are no younger for it
-      savedAtMs: this.#heard.staleSinceWallMs ?? wallMs,
+      ...savedTimes(this.#heard.heardAtMs(wallMs)),
       routerId: self.routerId,
       ...optional('nodeDrain', this.#nodeDrain?.reason),
       claimDrains: [...this.#claimDrains].map(([name, { reason }]) => [name, reason] as const),

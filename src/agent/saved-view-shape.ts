@@ -275,6 +275,7 @@ const VIEW = object(
     claimDrains: listOf(pair),
   },
   {
+    heardAtMs: object({}, { files: moment, api: moment }),
     nodeDrain: text,
     cluster: object({ node }, { readyBoot: text }),
     clusterMarks: texts,

@@ -22,8 +22,10 @@ import { savedDrainsIn, savedViewFault } from './saved-view-shape.ts';
 
 export interface SavedView {
   readonly version: typeof SAVED_VERSION;
-  /** wall clock; how stale it is when it is read */
+  /** wall clock; when the source that is silent longest was heard */
   readonly savedAtMs: number;
+  /** of each of several sources; absent (0.1 does not know it): all are of `savedAtMs` */
+  readonly heardAtMs?: HeardTimes;
   readonly routerId: number;
   readonly documents: Carried;
   readonly nodeDrain?: string;
@@ -45,6 +47,19 @@ export interface SavedView {
 }
 
 export const SAVED_VERSION = 1;
+
+/** wall clock */
+export type HeardTimes = { readonly [source in DocumentSource]?: number };
+
+export function savedTimes(heard: HeardTimes): Pick<SavedView, 'savedAtMs' | 'heardAtMs'> {
+  const times = Object.values(heard);
+  const savedAtMs = Math.min(...times);
+  return times.length > 1 ? { savedAtMs, heardAtMs: heard } : { savedAtMs };
+}
+
+export function heardAtMs(saved: SavedView, source: DocumentSource): number {
+  return saved.heardAtMs?.[source] ?? saved.savedAtMs;
+}
 
 /** What a person has said. It holds whatever becomes of the rest. */
 export type SavedDrains = Pick<SavedView, 'nodeDrain' | 'claimDrains'>;
@@ -125,8 +140,10 @@ export function documentsFrom(
 }
 
 /** Which cluster its documents of the API are of. */
-export function originOf({ clusterMarks, cluster, savedAtMs }: SavedView): SavedOrigin {
+export function originOf(saved: SavedView): SavedOrigin {
+  const { clusterMarks, cluster } = saved;
   const nodeUid = cluster?.node.uid;
+  const savedAtMs = heardAtMs(saved, 'api');
   return { ...optional('marks', clusterMarks), ...optional('nodeUid', nodeUid), savedAtMs };
 }
 
@@ -146,7 +163,7 @@ export function withSavedApi(
   };
   return {
     ...now,
-    savedAtMs: Math.min(now.savedAtMs, saved.savedAtMs),
+    ...savedTimes({ ...now.heardAtMs, api: heardAtMs(saved, 'api') }),
     documents,
     ...optional('cluster', saved.cluster),
     ...optional('clusterMarks', saved.clusterMarks),

@@ -99,6 +99,7 @@ describe('a View whose claims were given back', () => {
     knowledge.learn('files', documents({ peers: [], pools: [], claims: [] }), NOTHING, AT);
     expect(knowledge.toSave(AT.wallMs)).to.deep.equal({
       ...SAVED,
+      heardAtMs: { files: AT.wallMs, api: SAVED.savedAtMs },
       documents: {
         ...SAVED.documents,
         claims: SAVED.documents.claims.filter(({ source }) => source === 'api'),

@@ -2,11 +2,11 @@
 
 import { expect } from 'chai';
 import { formatSavedView, type SavedView } from '../../../src/agent/saved-view.ts';
-import type { Documents } from '../../../src/model/documents.ts';
+import { type Documents, NO_DOCUMENTS } from '../../../src/model/documents.ts';
 import { ANYCAST_LABEL } from '../../../src/model/names.ts';
 import { clusterNode } from '../controller/scenery.ts';
 import { told, World } from './agent-and-router.ts';
-import { claim, NODE, pool, sourced, VIP } from './scenery.ts';
+import { claim, NODE, pool, savedViewIn, sourced, VIP } from './scenery.ts';
 
 const MAX_STALE_MS = 60_000;
 const any = claim({ labels: { [ANYCAST_LABEL]: '' } });
@@ -79,4 +79,50 @@ describe('a source that is silent in part', () => {
     await world.pass(100);
     expect(heard).to.deep.equal([`-${VIP}/32`]);
   });
+
+  it('a folder that cannot be read makes no claim of the API older over a restart', async () => {
+    const hourMs = 3_600_000;
+    const unread: Documents = { ...NO_DOCUMENTS, isUnread: true };
+    let saved: SavedView | undefined;
+    const save = (view: SavedView) => {
+      saved = savedViewIn(formatSavedView(view));
+      return undefined;
+    };
+    /** the clock of each world begins anew: so long after the one before was stopped */
+    const started = (passedMs: number) => {
+      const last = saved && olderBy(saved, passedMs);
+      const over = { sources: ['files', 'api'] as const, maxStaleMs: 24 * hourMs };
+      const world = new World([], true, { ...over, store: { load: () => last, save } });
+      world.agent.setDocuments(unread, 'files');
+      return world;
+    };
+    const speak = async (world: World) => {
+      world.agent.setNodeFacts(clusterNode(NODE, { bootId: 'b' }));
+      world.agent.setDocuments(told([any]), 'api');
+      await world.pass(1000);
+      return world.clock.now();
+    };
+    const firstMs = await speak(started(0));
+    const second = started(firstMs);
+    await speak(second);
+    for (let hour = 0; hour < 26; hour += 1) second.clock.advance(hourMs);
+    const secondMs = await speak(second);
+    const third = started(secondMs);
+    await third.pass(8000);
+    expect(third.heard).to.deep.equal([`${VIP}/32 ×1`, 'end']);
+    third.clock.advance(24 * hourMs - 10_000);
+    await third.pass(2000);
+    const ofApi = third.agent.decided.claims[0]?.gates.assigned;
+    expect(ofApi?.state, 'too old by the silence of the API itself').to.equal('closed');
+  });
 });
+
+/** a View as it is on disk so much later, by a clock that begins at the same time */
+function olderBy(view: SavedView, ms: number): SavedView {
+  const { files, api } = view.heardAtMs ?? {};
+  const heardAtMs = {
+    ...(files === undefined ? {} : { files: files - ms }),
+    ...(api === undefined ? {} : { api: api - ms }),
+  };
+  return { ...view, savedAtMs: view.savedAtMs - ms, heardAtMs };
+}

@@ -37,6 +37,7 @@ function ofApi<T extends { readonly name: string }>(object: T): Sourced<T> {
 const FULL: SavedView = {
   version: SAVED_VERSION,
   savedAtMs: 1_999_000,
+  heardAtMs: { files: 1_999_000, api: 1_999_500 },
   routerId: 7,
   documents: {
     peers: [
