@@ -182,18 +182,21 @@ export function whileStopping({ claims }: Documents, before: Carried): Documents
 }
 
 /**
- * Claims of a saved View where the API has told of its IPClaims and of nothing else: what is gone, withdrawn or another node's by now is so here. How
- * they are announced stays as it was saved, and none is new: that takes the pools and BGPPeers of now.
+ * Claims of a saved View where the API has told of its IPClaims and of nothing else: what is gone, withdrawn or another node's by now is so here, and
+ * what stands is for the Services of now. How they are announced stays as it was saved, and none is new: that takes the pools and BGPPeers of now.
  */
 export function asClaimsStand(
   saved: readonly Sourced<IpClaim>[],
   { claims, cores = new Map(), faults }: Documents,
 ): readonly Sourced<IpClaim>[] {
   const unread = new Set(faults.flatMap(({ subject }) => subject ?? []));
-  const now = new Map<string, ClaimCore>(claims.map(({ object }) => [object.name, object]));
+  const now = new Map(claims.map((claim) => [claim.object.name, claim]));
   return saved.flatMap((claim) => {
     const { name } = claim.object;
-    const core = cores.get(name) ?? now.get(name);
+    const present = now.get(name);
+    // made anew under the same name: nobody knows how that one is announced
+    if (present !== undefined && present.createdMs !== claim.createdMs) return [];
+    const core = cores.get(name) ?? present?.object;
     if (core !== undefined) return asItStands(claim, core);
     return unread.has(`IPClaim/${name}`) ? claim : [];
   });
@@ -201,8 +204,9 @@ export function asClaimsStand(
 
 /** the very same where nothing has changed */
 function asItStands(claim: Sourced<IpClaim>, now: ClaimCore): Sourced<IpClaim> {
-  const standing = ({ labels, node, epoch, withdrawn }: ClaimCore) => ({
+  const standing = ({ labels, services, node, epoch, withdrawn }: ClaimCore) => ({
     labels,
+    services,
     ...optional('node', node),
     ...optional('epoch', epoch),
     ...optional('withdrawn', withdrawn),

@@ -2,7 +2,7 @@
 
 import { expect } from 'chai';
 import type { SavedView } from '../../../src/agent/saved-view.ts';
-import type { Documents } from '../../../src/model/documents.ts';
+import type { Documents, Sourced } from '../../../src/model/documents.ts';
 import type { IpClaim } from '../../../src/model/ip-claim.ts';
 import { ANYCAST_LABEL, nodeLabel } from '../../../src/model/names.ts';
 import { told, World } from './agent-and-router.ts';
@@ -55,6 +55,45 @@ describe('an agent that has heard of claims alone since its start', () => {
     expect(world.heard).to.deep.equal([]);
     expect(world.agent.status().stale, 'the View is as old as before').to.not.equal(undefined);
   });
+
+  it('a claim that was made anew is none of the View', async () => {
+    const world = await restarted(anycast(1), anycast(2));
+    const made = { ...alone(anycast(2)).claims[0], createdMs: 1_700_000_100_000 };
+    const now = alone(anycast(1));
+    world.agent.setDocuments({ ...now, claims: [...now.claims, made as Sourced<IpClaim>] }, 'api');
+    await world.pass(300);
+    expect(world.heard, 'as one that is gone').to.deep.equal([`~${route(2)} ×1`]);
+    await world.pass(11_000);
+    expect(world.heard.at(-1)).to.equal(`-${route(2)}`);
+  });
+
+  it('one that was released and made anew is not announced in its former form', async () => {
+    const released = anycast(2, { withdrawn: { reason: 'released' }, pool: 'vips' });
+    const world = new World([released], true);
+    await world.pass(7000);
+    expect(world.heard.splice(0)).to.deep.equal(['end']);
+    const services = [{ namespace: 'b', name: 'web', uid: 'u' }];
+    const [made] = alone(anycast(2, { services, pool: 'vips' })).claims;
+    const claims = [{ ...(made as Sourced<IpClaim>), createdMs: 1_700_000_100_000 }];
+    world.agent.setDocuments({ ...alone(), claims }, 'api');
+    await world.pass(7000);
+    expect(world.heard).to.deep.equal([]);
+  });
+
+  for (const [status, left] of [
+    [200, []],
+    [503, [`-${route(1)}`]],
+  ] as const) {
+    it(`asks for the Services of now: a port of a Local one that says ${status}`, async () => {
+      const service = { namespace: 'a', name: 'web' };
+      const world = await restarted(anycast(1, { services: [service] }));
+      world.status = status;
+      const local = { ...service, healthCheckNodePort: 30_001 };
+      world.agent.setDocuments(alone(anycast(1, { services: [local] })), 'api');
+      await world.pass(9000);
+      expect(world.heard).to.deep.equal(left);
+    });
+  }
 
   it('has again what was missing in a list, and all that comes when everything is heard', async () => {
     const world = await restarted(anycast(1), anycast(2));
