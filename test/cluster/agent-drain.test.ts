@@ -1,6 +1,7 @@
 /**
- * Exclusive addresses whose node is drained, by a cordon, with more of them than the pool's wait leaves time for, and with no controller at all: judged in
- * BIRD's own table, which is sampled all the while. Never two paths of equal preference, never none.
+ * Exclusive addresses whose node is drained, by a cordon, a taint and a stop of its agent, with more
+ * of them than the pool's wait leaves time for, and with no controller at all: judged in BIRD's own
+ * table, which is sampled all the while. Never two paths of equal preference, never none.
  */
 
 import { formatAddress } from 'bgp-ts';
@@ -13,7 +14,7 @@ import { passes, untilValue } from '../support/poll.ts';
 import { EXCLUSIVE_POOL, poolBody } from './support/agent-documents.ts';
 import { untilIpNode } from './support/agent-run.ts';
 import { at, type Cluster } from './support/cluster.ts';
-import { absentAt, equalAt, FullRun } from './support/full-run.ts';
+import { absentAt, equalAt, FullRun, type Sample } from './support/full-run.ts';
 import { loopbackPeer } from './support/loopback.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
 
@@ -23,6 +24,9 @@ const FEW = 20;
 const CLAIMS = HERALD_TEST_LONG === '' ? 300 : 1500;
 /** of the pool: far shorter than the moves take */
 const WAIT_SECONDS = 1;
+/** of the agents: less 20 s it is the time that the moves of a stop have, which is enough for all */
+const STOP_GRACE_SECONDS = HERALD_TEST_LONG === '' ? 80 : 180;
+const TAINT = 'example.com/maintenance';
 const PATIENTLY = { timeoutMs: 180_000, everyMs: 100 };
 const FIRST_ADDRESS = 0xc6120000; // 198.18.0.0
 const everything = Array.from({ length: CLAIMS }, (_, index) =>
@@ -49,7 +53,7 @@ describe('exclusive addresses of a node that is drained', function () {
       poolBody('any', ['198.51.100.0/28']),
     );
     await world.controller('one');
-    await Promise.all(ALL.map((node) => world.agent(node)));
+    await Promise.all(ALL.map(startAgent));
     for (const node of ALL) {
       await untilIpNode({ cluster, node }, 'it has a session', ({ status }) => hasSession(status));
     }
@@ -61,6 +65,8 @@ describe('exclusive addresses of a node that is drained', function () {
 
   after(() => world?.stop());
 
+  const startAgent = (node: string) => world.agent(node, [`--stop-grace=${STOP_GRACE_SECONDS}`]);
+
   /** all on a: it is the first that lives */
   async function claim(addresses: readonly string[]): Promise<void> {
     const bodies = addresses.map((name) => claimBody(name));
@@ -70,6 +76,9 @@ describe('exclusive addresses of a node that is drained', function () {
 
   const cordon = (node: string, unschedulable: boolean) =>
     cluster.api.patch(NODES, node, { kind: 'merge', body: { spec: { unschedulable } } });
+
+  const taint = (node: string, taints: readonly object[]) =>
+    cluster.api.patch(NODES, node, { kind: 'merge', body: { spec: { taints } } });
 
   async function isReady(node: string): Promise<void> {
     await untilIpNode({ cluster, node }, 'the controller counts on it', ({ status }) => {
@@ -106,7 +115,7 @@ describe('exclusive addresses of a node that is drained', function () {
     await cluster.applyObjects(
       poolBody('p', ['198.18.0.0/16'], {
         placement: { mode: 'exclusive', nodeFilter: 'first-alive' },
-        drain: { on: ['cordon', 'stop'], waitSeconds: WAIT_SECONDS },
+        drain: { on: ['cordon', `taint:${TAINT}`, 'stop'], waitSeconds: WAIT_SECONDS },
       }),
     );
     for (const node of ALL) await isReady(node);
@@ -134,10 +143,30 @@ describe('exclusive addresses of a node that is drained', function () {
     await cordon('a', true);
     await allAt(everything, 'b', 1);
     const samples = await sampler.stop();
-    expect(samples.length, 'looks at the table').to.be.above(20);
-    expect(absentAt(samples, everything), 'no path at all').to.deep.equal([]);
-    expect(equalAt(samples), 'two paths of equal preference').to.deep.equal([]);
     await cordon('a', false);
+    neverNoneNeverTwo(samples);
+  });
+
+  it(`all ${CLAIMS} stay announced until their moves are done when their node gets a taint of the pool's drain.on`, async () => {
+    const sampler = world.sample();
+    await taint('b', [{ key: TAINT, effect: 'NoSchedule' }]);
+    await allAt(everything, 'a', 1);
+    const samples = await sampler.stop();
+    await taint('b', []);
+    await isReady('b');
+    neverNoneNeverTwo(samples);
+  });
+
+  it(`all ${CLAIMS} stay announced until their moves are done when their agent is stopped`, async () => {
+    const agent = world.agents.get('a');
+    const sampler = world.sample();
+    const ended = agent?.stop(STOP_GRACE_SECONDS * 1000);
+    await allAt(everything, 'b', 1);
+    expect(await ended, 'its exit status').to.equal(0);
+    const samples = await sampler.stop();
+    await startAgent('a');
+    await isReady('a');
+    neverNoneNeverTwo(samples);
   });
 
   it('go to another node when their holder dies, also when their pool was deleted before (C5)', async () => {
@@ -167,6 +196,12 @@ describe('exclusive addresses of a node that is drained', function () {
     await world.agents.get(holder)?.kill();
     await world.heldBy('198.51.100.16', holder === 'a' ? 'b' : 'a');
   });
+
+  function neverNoneNeverTwo(samples: readonly Sample[]): void {
+    expect(samples.length, 'looks at the table').to.be.above(20);
+    expect(absentAt(samples, everything), 'no path at all').to.deep.equal([]);
+    expect(equalAt(samples), 'two paths of equal preference').to.deep.equal([]);
+  }
 
   /** of both nodes: a Lease that was given back has no holder */
   async function untilLeases(what: string, wanted: string): Promise<void> {
