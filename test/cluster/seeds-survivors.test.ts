@@ -68,6 +68,8 @@ describe('exclusive addresses while one agent and one controller are left', func
   );
   /** the routers' hold time of 9 s and 3 s more after a death up to 1.8 s after the last renewal; 2 × 5 s is shorter */
   const FIRST_MS = 13_900;
+  /** for a machine that is busy with other tests, too */
+  const BUSY_MS = IS_LONG ? 3000 : 5000;
 
   for (const [index, { node, controller }] of pairs.entries()) {
     const isFrozen = index % 2 === 1;
@@ -95,10 +97,11 @@ describe('exclusive addresses while one agent and one controller are left', func
       const before = held(samples[0] ?? { atMs: 0, paths: new Map() }).length;
       const first = samples.find((each) => held(each).length > before);
       const firstMs = (first?.atMs ?? Number.POSITIVE_INFINITY) - deadMs;
-      expect(firstMs).to.be.below(IS_LONG ? FIRST_MS + 3000 : 60_000);
       await run.kubernetesHasNotNoticed();
+      // before what is judged: what is frozen would disturb the tests that follow
       await end(world.agents, ALL);
       await end(world.controllers, controllers);
+      expect(firstMs, 'from the death to the first address').to.be.below(FIRST_MS + BUSY_MS);
     });
   }
 });
