@@ -7,6 +7,7 @@ import { isNotFound } from '../../../src/sources/kube/api.ts';
 import { convertIpNode } from '../../../src/sources/kube/convert-ip-node.ts';
 import { IP_NODES } from '../../../src/sources/kube/resources.ts';
 import { nowMs } from '../../../tools/probe/monotonic.ts';
+import type { Host } from '../../support/netns.ts';
 import { untilValue } from '../../support/poll.ts';
 import type { Cluster } from './cluster.ts';
 import { type HeraldRun, startHerald } from './herald-run.ts';
@@ -22,6 +23,8 @@ export interface AgentRunOptions {
   readonly flags?: readonly string[];
   /** another release than the one under test: its `herald` */
   readonly program?: string;
+  /** in this namespace, where the test shows it the API; its metrics are there, too */
+  readonly host?: Host;
 }
 
 export interface AgentRun extends HeraldRun {
@@ -48,6 +51,7 @@ export async function startAgent(options: AgentRunOptions): Promise<AgentRun> {
     folder: cluster.folder,
     kubeconfig,
     ...(options.program !== undefined && { program: options.program }),
+    ...(options.host !== undefined && { host: options.host }),
   });
   return Object.assign(run, { url: `http://127.0.0.1:${port}` });
 }

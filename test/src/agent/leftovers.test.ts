@@ -10,10 +10,12 @@ import { Agent } from '../../../src/agent/agent.ts';
 import type { DiscardRoutes } from '../../../src/linux/discard-routes.ts';
 import { MemoryAddressTable, MemoryHost } from '../../../src/linux/memory-address-table.ts';
 import { SILENT_LOG } from '../../../src/log/log.ts';
+import { ANYCAST_LABEL } from '../../../src/model/names.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { SeededRandom } from '../../support/seeded-random.ts';
+import { World } from './agent-and-router.ts';
 import { pass } from './kube-report/passing.ts';
-import { address, documents } from './scenery.ts';
+import { address, check, claim, documents } from './scenery.ts';
 
 class LeftRoutes implements DiscardRoutes {
   readonly present = new Map<PrefixKey, Prefix>();
@@ -94,6 +96,24 @@ describe('a discard route that an agent before this one left', () => {
     agent.setDocuments(documents({ peers: [], pools: [], claims: [] }));
     await pass(clock, 120_000);
     expect(routes.failures).to.equal(0);
+    expect(routes.present.size).to.equal(0);
+  });
+
+  it('stays after a planned restart until End-of-RIB, with which routers drop its aggregate', async () => {
+    const routes = new LeftRoutes('198.51.100.0/26');
+    const labels = { [ANYCAST_LABEL]: '' };
+    const target = { kind: 'tcp', host: '127.0.0.1', port: 80 } as const;
+    const checks = [check('/x', { target })];
+    const world = new World(
+      [claim({ at: '198.51.100.1', labels }), claim({ at: '198.51.100.3', labels, checks })],
+      true,
+      { discards: routes },
+    );
+    await world.pass(500);
+    expect(world.heard).to.deep.equal(['198.51.100.1/32 ×1']);
+    expect(routes.present.size, 'the check has not spoken').to.equal(1);
+    await world.pass(2500);
+    expect(world.heard.at(-1)).to.equal('end');
     expect(routes.present.size).to.equal(0);
   });
 });
