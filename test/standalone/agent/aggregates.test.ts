@@ -24,6 +24,14 @@ const LINK = {
 const CLAIMS = ['198.51.100.7', '198.51.100.8', '2001-0db8-0007-0000-0000-0000-0000-0001'];
 const UNUSED = { ipv4: '198.51.100.33', ipv6: '2001:db8:7::33' } as const;
 const AGGREGATES = { ipv4: '198.51.100.0/26', ipv6: '2001:db8:7::/80' } as const;
+const HOST_ROUTES = {
+  ipv4: ['198.51.100.7/32', '198.51.100.8/32'],
+  ipv6: ['2001:db8:7::1/128'],
+} as const;
+const FAMILIES = ['ipv4', 'ipv6'] as const;
+/** networks around and inside the aggregates */
+const AROUND = { ipv4: '198.51.100.0/25', ipv6: '2001:db8:7::/72' } as const;
+const INSIDE = { ipv4: '198.51.100.32/27', ipv6: '2001:db8:7:0:0:8000::/81' } as const;
 const BOUND_MS = { timeoutMs: 60_000, everyMs: 50 };
 
 for (const kind of ['bird', 'frr'] as const) {
@@ -152,6 +160,51 @@ for (const kind of ['bird', 'frr'] as const) {
     const discards = (wanted: readonly string[]) =>
       untilValue('discard routes', discarded, (all) => all.join() === wanted.join(), BOUND_MS);
 
+    const announcesHosts = () =>
+      Promise.all(FAMILIES.map((family) => has(family, HOST_ROUTES[family])));
+
+    const announcesAggregates = async () => {
+      await Promise.all(FAMILIES.map((family) => has(family, [AGGREGATES[family]])));
+      await discards(Object.values(AGGREGATES));
+    };
+
+    /** a route to the router, as an administrator writes it */
+    const byHand = (family: Family, prefix: string, more = '') =>
+      `${prefix} via ${LINK[family][0]} proto static ${more}`;
+
+    /** a change of an address: the agent looks at once, where a route alone waits ten seconds */
+    const lookNow = ['add', 'del'].map((verb) => `address ${verb} 203.0.113.9/32 dev lo`);
+
+    /** what others have at these places, in the kernel's words */
+    async function others(places: Readonly<Record<Family, string>>): Promise<readonly string[]> {
+      const lists = await Promise.all([
+        node.exec('ip', ['-4', 'route', 'show', places.ipv4]),
+        node.exec('ip', ['-6', 'route', 'show', places.ipv6]),
+      ]);
+      const lines = lists.flatMap(({ stdout }) => stdout.split('\n'));
+      return lines
+        .map((line) => line.trim())
+        .filter((line) => line !== '' && !line.includes('proto 73'));
+    }
+
+    /** in `herald status`, and for an address inside in `herald explain` */
+    async function refuses(family: Family, why: string): Promise<void> {
+      const aggregate = AGGREGATES[family];
+      const sentence = `an unreachable route for ${aggregate} would ${why}`;
+      const ask = async (...args: readonly string[]) =>
+        (await node.exec(heraldProgram(), [...args, '--socket', socket()])).stdout;
+      await untilValue(
+        `status says why ${aggregate} is not announced`,
+        () => ask('status'),
+        (text) => text.includes(`the aggregate ${aggregate} is not announced: ${sentence}`),
+        BOUND_MS,
+      );
+      const [address = ''] = HOST_ROUTES[family][0].split('/');
+      expect(await ask('explain', address)).to.include(
+        `its host route is announced, not ${aggregate}: ${sentence}`,
+      );
+    }
+
     /** what the router's side of the link sees after one packet to an address that nobody has: who answers, and how */
     async function fate(family: Family): Promise<string> {
       const capture = await startCapture(routerHost, device);
@@ -238,6 +291,76 @@ for (const kind of ['bird', 'frr'] as const) {
       await node.ip('link del office');
       await has('ipv4', [AGGREGATES.ipv4]);
     });
+
+    // the kernel's part is the same beside every router
+    if (kind === 'bird') {
+      it('where somebody has a route at its place or around it, host routes go out and that route stays; one inside hinders nothing', async () => {
+        const whose = 'a route of this machine that Herald did not add';
+        const equal = FAMILIES.map((family) => byHand(family, AGGREGATES[family]));
+        await node.ip(...equal.map((route) => `route add ${route}`));
+        const atPlace = await others(AGGREGATES);
+        expect(atPlace).to.have.length(2);
+        await announcesHosts();
+        await discards([]);
+        for (const family of FAMILIES) {
+          await refuses(family, `take the place of ${AGGREGATES[family]}, ${whose}`);
+        }
+        expect(await others(AGGREGATES)).to.deep.equal(atPlace);
+
+        const around = FAMILIES.map((family) => byHand(family, AROUND[family]));
+        await node.ip(...around.map((route) => `route add ${route}`));
+        await node.ip(...equal.map((route) => `route del ${route}`), ...lookNow);
+        const isAround = await others(AROUND);
+        expect(isAround).to.have.length(2);
+        for (const family of FAMILIES) {
+          await refuses(family, `hide ${AROUND[family]}, ${whose}`);
+        }
+        await announcesHosts();
+        expect(await discarded()).to.deep.equal([]);
+        expect(await others(AROUND)).to.deep.equal(isAround);
+
+        const inside = FAMILIES.map((family) => byHand(family, INSIDE[family]));
+        await node.ip(...inside.map((route) => `route add ${route}`));
+        await node.ip(...around.map((route) => `route del ${route}`), ...lookNow);
+        const isInside = await others(INSIDE);
+        expect(isInside).to.have.length(2);
+        await announcesAggregates();
+        expect(await others(INSIDE)).to.deep.equal(isInside);
+
+        await node.ip(
+          'link add office type veth peer name desk',
+          'link set desk up',
+          'link set office up',
+          'address add 2001:db8:7:0:ffff::1/64 dev office nodad',
+        );
+        await has('ipv6', HOST_ROUTES.ipv6);
+        await discards([AGGREGATES.ipv4]);
+        const network = 'a network on a link of this machine that Herald did not add';
+        await refuses('ipv6', `hide 2001:db8:7::/64, ${network}`);
+        await node.ip('link del office');
+        await announcesAggregates();
+        expect(await others(INSIDE)).to.deep.equal(isInside);
+        await node.ip(...inside.map((route) => `route del ${route}`));
+      });
+
+      it('a route that is in the very place before the agent starts stays; with its end the aggregate comes', async () => {
+        expect(await agent?.stop()).to.equal(0);
+        // with our metric: the kernel would replace it by ours, and remove it as ours
+        const theirs = FAMILIES.map((family) => byHand(family, AGGREGATES[family], 'metric 2048'));
+        await node.ip(...theirs.map((route) => `route add ${route}`));
+        const before = await others(AGGREGATES);
+        expect(before).to.have.length(2);
+        await start();
+        await announcesHosts();
+        for (const family of FAMILIES) {
+          await refuses(family, `take the place of ${AGGREGATES[family]}`);
+        }
+        expect(await discarded()).to.deep.equal([]);
+        expect(await others(AGGREGATES)).to.deep.equal(before);
+        await node.ip(...theirs.map((route) => `route del ${route}`));
+        await announcesAggregates();
+      });
+    }
 
     it('a crash leaves the discard routes; the next start removes those that nobody wants, and a stop all', async () => {
       await agent?.kill();
