@@ -88,9 +88,9 @@ export class Agent {
     this.#isSettling = options.isBack === true;
   }
 
-  /** when the objects of the saved View were first seen, by `Kind/name`: a restart makes nothing younger */
-  get firstSeen(): ReadonlyMap<string, number> {
-    return this.#knowledge.firstSeen;
+  /** of the saved View: a restart makes no object younger, and no edit good that was refused */
+  get earlier() {
+    return this.#knowledge.earlier;
   }
 
   /** Cleans what a crash left, begins the join check, and takes up the saved View until documents come. */

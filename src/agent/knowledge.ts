@@ -147,14 +147,17 @@ export class Knowledge {
     return (this.documents ?? NO_DOCUMENTS).peers.map(({ object }) => object);
   }
 
-  get firstSeen(): ReadonlyMap<string, number> {
-    const { peers = [], pools = [], claims = [] } = this.#options.saved?.documents ?? {};
+  /** when the objects of the saved View were first seen, by `Kind/name`, and what files had in force */
+  get earlier() {
+    const { saved } = this.#options;
+    const { peers, pools, claims } = saved?.documents ?? NO_DOCUMENTS;
     const entries = [
       ...peers.map(({ object, createdMs }) => [`BGPPeer/${object.name}`, createdMs] as const),
       ...pools.map(({ object, createdMs }) => [`IPPool/${object.name}`, createdMs] as const),
       ...claims.map(({ object, createdMs }) => [`IPClaim/${object.name}`, createdMs] as const),
     ];
-    return new Map(entries);
+    const lastGood = saved === undefined ? NO_DOCUMENTS : documentsFrom(saved, 'files');
+    return { firstSeen: new Map(entries), lastGood };
   }
 
   /** Takes up the saved View, marked stale; drains that a person asked for stand, and their wait is long over. */

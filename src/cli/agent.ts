@@ -233,7 +233,7 @@ async function startSources(
       : new FilesSource({
           directory,
           clock: nodeClock,
-          firstSeen: agent.firstSeen,
+          ...agent.earlier,
           onChange: (documents) => agent.setDocuments(documents),
         });
   running.world.onReloadSignal(() => void files?.reload());

@@ -19,8 +19,9 @@ import { FolderThread, type Look } from './folder-thread.ts';
 import {
   documentsOf,
   isSameResult,
-  type Ledger,
+  type LastGood,
   type LedgerResult,
+  ledgerOf,
   updateLedger,
   withKnownFaults,
 } from './ledger.ts';
@@ -32,6 +33,8 @@ export interface FilesSourceOptions {
   readonly onChange: (documents: Documents) => void;
   /** wall-clock milliseconds by `Kind/name`, from an earlier run */
   readonly firstSeen?: ReadonlyMap<string, number>;
+  /** pools and peers that were in force when that run ended */
+  readonly lastGood?: LastGood;
 }
 
 const QUIET_MS = 10;
@@ -46,7 +49,7 @@ const SWEEP_PER_FILE_MS = 0.5;
 const LATE_MS = 5000;
 const LATE =
   'its file system does not answer, so that the documents stay as they are; see the mount';
-const NOTHING: Ledger = new Map();
+const NOTHING: LastGood = { peers: [], pools: [] };
 
 export class FilesSource {
   readonly #options: FilesSourceOptions;
@@ -121,9 +124,9 @@ export class FilesSource {
 
   #learn(reading: DirectoryReading): void {
     if (this.#isStopped) return;
-    const { directory, clock, onChange, firstSeen = new Map() } = this.#options;
+    const { directory, clock, onChange, firstSeen = new Map(), lastGood = NOTHING } = this.#options;
     const wallTimeMs = clock.wallTimeMs();
-    const before = this.#last?.ledger ?? NOTHING;
+    const before = this.#last?.ledger ?? ledgerOf(lastGood);
     labelled('documents', () => {
       const read = updateLedger({ before, reading, directory, wallTimeMs, firstSeen });
       const result = withKnownFaults(read, this.#last);

@@ -6,6 +6,8 @@
  *   removed: a file that is half written looks like that.
  * - A directory that cannot be read removes nothing.
  * - A document that is gone from a file that can be read is gone.
+ *
+ * After a start, what was in force is what the saved View has of pools and peers; claims are kept by the agent itself (carriedOver).
  */
 
 import type { BgpPeer } from '../../model/bgp-peer.ts';
@@ -48,6 +50,21 @@ export interface LedgerResult {
   readonly isUnread?: boolean;
 }
 
+/** What was in force when an earlier process ended. */
+export type LastGood = Pick<Documents, 'peers' | 'pools'>;
+
+export function ledgerOf({ peers, pools }: LastGood): Ledger {
+  const entries = new Map<string, LedgerEntry>();
+  const put = (content: HeraldObject, { origin, createdMs }: Sourced<unknown>) => {
+    const [, file = origin, line = '1'] = /^(.*):(\d+)$/.exec(origin) ?? [];
+    const subject = `${content.kind}/${content.object.name}`;
+    entries.set(subject, { content, file, line: Number(line), createdMs });
+  };
+  for (const each of peers) put({ kind: 'BGPPeer', object: each.object }, each);
+  for (const each of pools) put({ kind: 'IPPool', object: each.object }, each);
+  return entries;
+}
+
 export function updateLedger(input: LedgerInput): LedgerResult {
   const { before, reading, directory } = input;
   if (!reading.ok) {
@@ -68,9 +85,27 @@ export function updateLedger(input: LedgerInput): LedgerResult {
   return merge.result();
 }
 
+/** What says what it said before stands, although it was read anew: its file was written again, or the process is another one. */
+function recognized(before: Ledger, entries: Ledger): Ledger {
+  const same = new Map<string, LedgerEntry>();
+  for (const [subject, { content }] of entries) {
+    const last = before.get(subject);
+    if (content.kind === 'IPClaim' || last === undefined) continue;
+    if (last.content.object === content.object) continue;
+    if (isAlike(last.content.object, content.object)) same.set(subject, { ...last, content });
+  }
+  return same.size === 0 ? before : new Map([...before, ...same]);
+}
+
+/** plain data, built in one order of fields */
+function isAlike(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
 /** The steps of one update; lives no longer than it. */
 class Merge {
   readonly #input: LedgerInput;
+  #before: Ledger;
   readonly #entries = new Map<string, LedgerEntry>();
   readonly #refused: { readonly file: string; readonly bad: BadDocument; readonly line: number }[] =
     [];
@@ -79,6 +114,7 @@ class Merge {
 
   constructor(input: LedgerInput) {
     this.#input = input;
+    this.#before = input.before;
   }
 
   take(file: string, { result, line }: LocatedDocument): void {
@@ -119,7 +155,7 @@ class Merge {
     for (const { file, bad } of this.#refused) if (bad.subject === undefined) unclear.add(file);
     const kept = new Set<string>();
     if (unclear.size === 0) return kept;
-    for (const [subject, { file }] of this.#input.before) {
+    for (const [subject, { file }] of this.#before) {
       if (!unclear.has(file) || this.#entries.has(subject)) continue;
       this.#keep(subject);
       kept.add(file);
@@ -129,7 +165,7 @@ class Merge {
 
   /** Whether there is a last good form of it, which is now in force. */
   #keep(subject: string): boolean {
-    const last = this.#input.before.get(subject);
+    const last = this.#before.get(subject);
     if (last === undefined) return false;
     // a good document of that name elsewhere counts more
     if (!this.#entries.has(subject)) this.#entries.set(subject, last);
@@ -138,13 +174,16 @@ class Merge {
 
   /** Objects that cannot stand beside others go back to their last good form, or out. Each round takes back one form at least. */
   resolveConflicts(): void {
+    // who stands is looked into only where that decides something: it takes a look at every word
+    if (this.#conflicts().length === 0) return;
+    this.#before = recognized(this.#before, this.#entries);
     for (let isSettled = false; !isSettled; ) {
       isSettled = true;
       for (const { object, sentence, kind } of this.#conflicts()) {
         const subject = `${kind}/${object.name}`;
         const entry = this.#entries.get(subject);
         if (entry === undefined) continue;
-        const last = this.#input.before.get(subject);
+        const last = this.#before.get(subject);
         const keepsLastGood = last !== undefined && last.content.object !== entry.content.object;
         if (keepsLastGood) this.#entries.set(subject, last);
         else this.#entries.delete(subject);
@@ -160,7 +199,7 @@ class Merge {
     const peers: Candidate<Extract<HeraldObject, { kind: 'BGPPeer' }>['object']>[] = [];
     for (const [subject, { content, createdMs }] of this.#entries) {
       if (content.kind === 'IPClaim') continue;
-      const isStanding = this.#input.before.get(subject)?.content.object === content.object;
+      const isStanding = this.#before.get(subject)?.content.object === content.object;
       if (content.kind === 'IPPool') pools.push({ object: content.object, createdMs, isStanding });
       else peers.push({ object: content.object, createdMs, isStanding });
     }
@@ -176,7 +215,7 @@ class Merge {
 
   /** The same entry as before where nothing has changed, so that who compares need not look inside. */
   #entry(file: string, line: number, { subject, content }: GoodDocument): LedgerEntry {
-    const last = this.#input.before.get(subject);
+    const last = this.#before.get(subject);
     const isSame =
       last?.content.object === content.object && last.file === file && last.line === line;
     if (isSame) return last;

@@ -97,6 +97,20 @@ describe('after a planned restart', () => {
   });
 });
 
+describe('what a saved View says of the run before', () => {
+  it('is how old all objects are, and which pools and BGPPeers of files were in force', () => {
+    const ofApi = told([plain]);
+    const spine = { ...scenery.sourced(scenery.peer({ name: 'spine' }), 5) };
+    const documents = { ...ofApi, peers: [...ofApi.peers, spine] };
+    const saved = { version: 1, savedAtMs: 0, routerId: 7, claimDrains: [], documents } as const;
+    const store = { load: () => saved, save: () => undefined };
+    const { firstSeen, lastGood } = new World([], true, { store }).agent.earlier;
+    expect(firstSeen.get('BGPPeer/spine')).to.equal(5);
+    expect(firstSeen.has(`IPClaim/${plain.name}`)).to.equal(true);
+    expect([lastGood.peers, lastGood.pools]).to.deep.equal([[spine], []]);
+  });
+});
+
 describe('an agent of a cluster that stops', () => {
   const at = (level: string) =>
     scenery.claim({ at: '198.51.100.4', labels: { [nodeLabel(scenery.NODE)]: level } });

@@ -14,7 +14,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Clock, nodeClock } from 'bgp-ts';
 import { expect } from 'chai';
-import type { Documents } from '../../../../src/model/documents.ts';
+import type { BgpPeer } from '../../../../src/model/bgp-peer.ts';
+import type { Documents, Sourced } from '../../../../src/model/documents.ts';
+import type { IpPool } from '../../../../src/model/ip-pool.ts';
 import {
   FilesSource,
   type FilesSourceOptions,
@@ -83,6 +85,11 @@ const isFresh = (ms: number | undefined) => ms === 10 || ms === 8;
 
 const claimNames = ({ claims }: Documents) => claims.map(({ object }) => object.name);
 const sentences = ({ faults }: Documents) => faults.map(({ sentence }) => sentence);
+
+const textOf = ({ object }: Sourced<BgpPeer | IpPool>) =>
+  'ranges' in object
+    ? `${object.name} ${object.ranges[0]?.text}`
+    : `${object.name} ${JSON.stringify(object.target)}`;
 
 describe('FilesSource', () => {
   let directory: string;
@@ -426,6 +433,56 @@ describe('FilesSource', () => {
     const { now } = await start();
     expect(now.peers.map(({ object }) => object.name)).to.deep.equal(['r1']);
     expect(sentences(now)[0]).to.include('the same session as BGPPeer/r1');
+  });
+
+  it('keeps over a restart what stood beside an edit that is refused, in its last good form', async () => {
+    const [far, near] = ['192.0.2.77', '192.0.2.1'];
+    const [stood, taken] = ['198.51.100.0/24', '203.0.113.0/24'];
+    const edited = `${pool('a', taken)}---\n${peer('old', near)}`;
+    const firstSeen = new Map(
+      [
+        ['IPPool/a', 1],
+        ['IPPool/b', 2],
+        ['BGPPeer/old', 1],
+        ['BGPPeer/tor', 2],
+      ].map(([subject, ms]) => [String(subject), Number(ms)] as const),
+    );
+    writeFileSync(join(directory, 'a.yaml'), `${pool('a', stood)}---\n${peer('old', far)}`);
+    writeFileSync(join(directory, 'b.yaml'), `${pool('b', taken)}---\n${peer('tor', near)}`);
+    const first = await start(directory, { firstSeen });
+    first.write('a.yaml', edited);
+    const before = await first.until('it is refused', ({ faults }) => faults.length === 2);
+    first.source.stop();
+    const lastGood = JSON.parse(JSON.stringify(before)) as Documents;
+    const inForce = ({ peers, pools }: Documents) => [...peers, ...pools].map(textOf).toSorted();
+    const refused = ({ faults }: Documents) =>
+      faults.map(({ subject, keepsLastGood }) => `${subject} ${keepsLastGood}`);
+
+    const next = await start(directory, { firstSeen, lastGood });
+    expect(inForce(next.now)).to.deep.equal(inForce(lastGood));
+    expect(refused(next.now)).to.deep.equal(['IPPool/a true', 'BGPPeer/old true']);
+    expect(inForce(next.now).join(), 'the edit').to.not.include(`a ${taken}`);
+
+    // and not longer than there is a reason for it
+    unlinkSync(join(directory, 'b.yaml'));
+    const free = await next.until('there is room', ({ faults }) => faults.length === 0);
+    expect(free.pools.map(textOf)).to.deep.equal([`a ${taken}`]);
+  });
+
+  it('takes whatever a saved View has for nothing new where the files say the same', async () => {
+    writeFileSync(join(directory, 'a.yaml'), pool('a', '198.51.100.0/24'));
+    const first = await start();
+    first.source.stop();
+    const lastGood = JSON.parse(JSON.stringify(first.now)) as Documents;
+    // another line, and a document that is gone
+    const [one] = lastGood.pools;
+    if (one === undefined) throw new Error('no pool');
+    const gone = { ...one, object: { ...one.object, name: 'gone' } };
+    writeFileSync(join(directory, 'a.yaml'), `\n# why\n${pool('a', '198.51.100.0/24')}`);
+    const next = await start(directory, { lastGood: { ...lastGood, pools: [one, gone] } });
+    expect(
+      next.now.pools.map(({ object, origin, createdMs }) => [object.name, origin, createdMs]),
+    ).to.deep.equal([['a', 'a.yaml:3', one.createdMs]]);
   });
 
   it('remembers when an object was first seen, over edits and from an earlier run', async () => {
