@@ -72,8 +72,8 @@ cluster-test: setup build ## the ring of Herald in Kubernetes: a real API server
 	@$(NODE) tools/rings.ts cluster
 
 .PHONY: skew
-skew: setup build ## 0.1 and this release beside each other, upgrade and rollback in both orders, in routers' tables; OLD= a built tree of 0.1 (else made once)
-	@HERALD_TEST_OLD='$(OLD)' $(BIN)/mocha test/cluster/version-skew.ts
+skew: setup build ## 0.1 and this release beside each other, upgrade and rollback in both orders, in routers' tables and under a client's packets (wants root); OLD= a built tree of 0.1 (else made once)
+	@HERALD_TEST_OLD='$(OLD)' $(BIN)/mocha test/cluster/version-skew.ts test/cluster/version-skew-traffic.ts
 
 .PHONY: cluster
 cluster: setup ## leaves a real API server with three Nodes running, to play with; prints its KUBECONFIG (CLUSTER='--servers=2 --proxy')

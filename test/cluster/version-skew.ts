@@ -2,6 +2,7 @@
  * 0.1 and this release beside each other (`make skew`, minutes; no part of the rings): old controller with new agents and the reverse, upgrade and rollback of each
  * while the other stays, in both orders. Exclusive and anycast addresses are looked at in the tables of two routers all the while, one of another AS
  * and one of the same: never two equal paths to an exclusive address, never none to any.
+ * version-skew-traffic.ts has fewer addresses and a client that sends packets to them.
  */
 
 import { expect } from 'chai';
@@ -11,12 +12,13 @@ import { IP_CLAIMS, IP_NODES, NODES } from '../../src/sources/kube/resources.ts'
 import { claimBody } from '../support/fake-agents.ts';
 import { passes, untilValue } from '../support/poll.ts';
 import { poolBody } from './support/agent-documents.ts';
-import { type BirdRoute, type BirdRouter, startBird } from './support/bird.ts';
+import { type BirdRouter, startBird } from './support/bird.ts';
 import { at, type Cluster, conditionOf, startCluster } from './support/cluster.ts';
 import { BASE, FullRun, Sampler } from './support/full-run.ts';
 import { AGENT_ASN, loopbackPeer, nodeSource } from './support/loopback.ts';
 import { type OldRelease, oldRelease } from './support/old-release.ts';
 import { skipWithoutCluster } from './support/require-cluster.ts';
+import { type Table, TwoRouters } from './support/two-routers.ts';
 
 const ALL = ['a', 'b', 'c'];
 const range = (from: number, count: number) =>
@@ -32,30 +34,7 @@ const STOP_MS = 70_000;
 
 type Age = 'old' | 'new';
 
-/** what each router would choose by, of each path */
-interface Seen {
-  readonly node: string;
-  readonly rank: string;
-}
-
-/** by router and address */
-type Table = ReadonlyMap<string, readonly Seen[]>;
-
 const isAlive = (node: KubeObject) => at(conditionOf(node, 'AgentAlive'), 'status') === 'True';
-
-function wrongIn(table: Table): string[] {
-  const found = (router: string, address: string) => table.get(`${router} ${address}`) ?? [];
-  return ['far', 'near'].flatMap((router) => {
-    const equal = EXCLUSIVE.map((address) => found(router, address)).filter(
-      (paths) => new Set(paths.map(({ rank }) => rank)).size < paths.length,
-    );
-    const none = [...EXCLUSIVE, ...ANYCAST].filter((each) => found(router, each).length === 0);
-    return [
-      ...equal.map((paths) => `equal at ${router}: ${JSON.stringify(paths)}`),
-      ...none.map((address) => `none at ${router}: ${address}`),
-    ];
-  });
-}
 
 describe('0.1 and this release beside each other', function () {
   this.timeout(1_200_000);
@@ -63,6 +42,7 @@ describe('0.1 and this release beside each other', function () {
   let cluster: Cluster;
   let old: OldRelease;
   let inside: BirdRouter;
+  let routers: TwoRouters;
   let sampler: Sampler<Table>;
   let controllers = 0;
   let leader = '';
@@ -88,6 +68,13 @@ describe('0.1 and this release beside each other', function () {
         drain: { on: ['stop', 'cordon'], waitSeconds: WAIT_SECONDS },
       }),
     );
+    routers = new TwoRouters({
+      far: bird,
+      near: inside,
+      nodeOf: (from) => ALL.find((_, index) => nodeSource(index) === from) ?? from,
+      exclusive: EXCLUSIVE,
+      anycast: ANYCAST,
+    });
     await lead('old');
     await Promise.all(ALL.map((node) => run(node, 'old')));
     for (const name of [...EXCLUSIVE, ...ANYCAST]) {
@@ -97,7 +84,7 @@ describe('0.1 and this release beside each other', function () {
   });
 
   beforeEach(() => {
-    sampler = new Sampler(look);
+    sampler = new Sampler(() => routers.look());
   });
 
   afterEach(async function () {
@@ -133,7 +120,7 @@ describe('0.1 and this release beside each other', function () {
   /** it leads, and counts on the nodes: a claim is placed, and taken away again */
   async function works(): Promise<void> {
     await cluster.api.create(IP_CLAIMS, claimBody(PROBE));
-    const isThere = async () => (await look()).has(`far ${PROBE}`);
+    const isThere = async () => (await routers.look()).has(`far ${PROBE}`);
     await untilValue('a new claim is placed', isThere, (is) => is, PATIENTLY);
     await cluster.api.delete(IP_CLAIMS, PROBE);
     await untilValue('and gone', isThere, (is) => !is, PATIENTLY);
@@ -154,44 +141,10 @@ describe('0.1 and this release beside each other', function () {
     }
   }
 
-  async function look(): Promise<Table> {
-    const [far, near] = await Promise.all([world.bird.routes(), inside.routes()]);
-    const table = new Map<string, Seen[]>();
-    const take = (route: BirdRoute, router: string, rank: string) => {
-      const key = `${router} ${route.prefix.split('/')[0]}`;
-      const node = ALL.find((_, index) => nodeSource(index) === route.from) ?? route.from;
-      table.set(key, [...(table.get(key) ?? []), { node, rank }]);
-    };
-    for (const each of far) take(each, 'far', `${each.asPath.split(' ').length} ${each.med ?? 0}`);
-    for (const each of near) take(each, 'near', `${each.localPref} ${each.med ?? 0}`);
-    return table;
-  }
-
-  const isHeld = (ranks: readonly Seen[], rank: string) =>
-    ranks.length === 1 && ranks[0]?.rank === rank;
-
   /** every exclusive address has one path, of one of these; anycast ones have all of them */
   async function settled(nodes: readonly string[]): Promise<void> {
-    await untilValue(
-      `all is with ${nodes}`,
-      async () => {
-        const table = await look();
-        const unsettled = EXCLUSIVE.filter((address) => {
-          const [far = [], near = []] = ['far', 'near'].map((each) =>
-            table.get(`${each} ${address}`),
-          );
-          const isHere = nodes.includes(far[0]?.node ?? '');
-          return !(isHere && isHeld(far, '1 0') && isHeld(near, '200 0'));
-        });
-        const short = ANYCAST.filter((address) => {
-          const found = table.get(`far ${address}`) ?? [];
-          return found.length !== nodes.length || found.some(({ rank }) => rank !== '1 0');
-        });
-        return [...unsettled, ...short];
-      },
-      (left) => left.length === 0,
-      PATIENTLY,
-    );
+    const isSettled = (left: readonly string[]) => left.length === 0;
+    await untilValue(`all is with ${nodes}`, () => routers.unsettled(nodes), isSettled, PATIENTLY);
   }
 
   /** by a cordon, there and back */
@@ -208,17 +161,7 @@ describe('0.1 and this release beside each other', function () {
   async function nothingWrong(): Promise<void> {
     const samples = await sampler.stop();
     expect(samples.length, 'looks at the tables').to.be.above(20);
-    const found = new Map<string, number[]>();
-    const [first] = samples;
-    for (const { atMs, paths } of samples) {
-      for (const each of wrongIn(paths)) {
-        found.set(each, [...(found.get(each) ?? []), Math.round(atMs - (first?.atMs ?? 0))]);
-      }
-    }
-    const said = [...found].map(
-      ([each, times]) => `${each} from ${times[0]} to ${times.at(-1)} ms`,
-    );
-    expect(said).to.deep.equal([]);
+    expect(routers.wrongIn(samples)).to.deep.equal([]);
   }
 
   /** a holder of the other release on each side of a move */

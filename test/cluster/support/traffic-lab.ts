@@ -36,6 +36,12 @@ export const podAddress = (index: number): string => `10.60.${index}.2`;
 
 export const nodeAddress = (index: number): string => `10.50.${index}.2`;
 
+/** what another release than the one under test brings: its folders */
+export interface Installs {
+  readonly crds?: string;
+  readonly base?: string;
+}
+
 export class TrafficLab {
   readonly cluster: Cluster;
   readonly lab: Lab;
@@ -62,10 +68,10 @@ export class TrafficLab {
     this.#nodes = parts.nodes;
   }
 
-  static async start(): Promise<TrafficLab> {
+  static async start({ crds, base = BASE }: Installs = {}): Promise<TrafficLab> {
     const cluster = await startCluster();
-    await cluster.installCrds();
-    await cluster.applyKustomization(BASE);
+    await cluster.installCrds(crds);
+    await cluster.applyKustomization(base);
     const lab = createLab('traffic');
     const client = await lab.host('client', { forward: false });
     const router = await lab.host('router', { forward: true });
@@ -86,9 +92,7 @@ export class TrafficLab {
   /** Nodes with their peers, agents in their namespaces, one controller. */
   async startHerald({ proxyCheck = 'none' }: { readonly proxyCheck?: string } = {}): Promise<void> {
     await this.addNodes();
-    for (const index of INDEXES) {
-      await this.cluster.applyObjects(peerOf(`n${index}`, gatewayOf(index)));
-    }
+    await this.addPeers();
     await Promise.all([
       this.startController(),
       ...INDEXES.map((index) => this.startAgent(index, proxyCheck)),
@@ -98,6 +102,13 @@ export class TrafficLab {
   async addNodes(): Promise<void> {
     for (const index of INDEXES) {
       await this.cluster.addNode(`n${index}`, { addresses: [nodeAddress(index)] });
+    }
+  }
+
+  /** The router's address on each node's own link. */
+  async addPeers(): Promise<void> {
+    for (const index of INDEXES) {
+      await this.cluster.applyObjects(peerOf(`n${index}`, gatewayOf(index)));
     }
   }
 
@@ -138,7 +149,8 @@ export class TrafficLab {
     return host;
   }
 
-  async startAgent(index: number, proxyCheck = 'none'): Promise<void> {
+  /** `program`: of another release */
+  async startAgent(index: number, proxyCheck = 'none', program?: string): Promise<void> {
     const { cluster } = this;
     const host = this.nodeHost(index);
     await this.#reachApi(host);
@@ -149,7 +161,9 @@ export class TrafficLab {
       ...['agent', '--source', 'kube', '--node-name', host.name, '--kube-proxy-check', proxyCheck],
       ...['--state-dir', state, '--socket', join(state, 'agent.sock'), '--metrics-address', 'off'],
     ];
-    const options = { name: `agent-${host.name}`, folder: cluster.folder, kubeconfig, host };
+    const other = program === undefined ? {} : { program };
+    const name = `agent-${host.name}`;
+    const options = { name, folder: cluster.folder, kubeconfig, host, ...other };
     this.runs.push(startHerald(args, options));
   }
 
