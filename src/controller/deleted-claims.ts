@@ -17,7 +17,7 @@ import type { CachedDocument } from './cached-document.ts';
 import { claimRecord } from './claim-records.ts';
 import type { LoopContext } from './loops.ts';
 import { isAwaited, quarantine } from './quarantine.ts';
-import { freedomOf, isHeldBy } from './release-rules.ts';
+import { freedomOf, isHeldBy, type Quarantine } from './release-rules.ts';
 import { ReleaseWaits } from './release-waits.ts';
 import type { ServiceWorld } from './service-world.ts';
 
@@ -70,8 +70,7 @@ export class DeletedClaims {
     const known = ours?.uid === record.uid ? ours : record;
     if (this.#isOurs(known)) return;
     const { caches, clock, settings } = this.#context;
-    // it is gone: for how long it was seen released, nothing says any more
-    const rules = quarantine({ ...this.#context, releases: { seenForMs: () => 0 } });
+    const rules = this.#rules();
     if (releasedBy(known) !== undefined && freedomOf(known, rules).kind === 'free') return;
     const { releasedVersion: _, ...rest } = known;
     const claim = { ...rest, resourceVersion: String(caches.claims.resourceVersion) };
@@ -93,7 +92,20 @@ export class DeletedClaims {
       const claim = this.#kept.get(name)?.claim;
       return claim !== undefined && ipNode !== undefined && isHeldBy(claim, ipNode, hasNode);
     };
-    for (const name of this.#waits.take(node, isHeld)) this.#letGo(name);
+    for (const name of this.#waits.take(node, isHeld)) this.#lookAgain(name);
+  }
+
+  /** Those that it was held against have answered; there may be others. */
+  #lookAgain(name: string): void {
+    const kept = this.#kept.get(name);
+    const freedom = kept && freedomOf(kept.claim, this.#rules());
+    if (freedom?.kind === 'held') this.#waits.set(name, freedom.by);
+    else this.#letGo(name);
+  }
+
+  /** A claim that is gone says no more for how long it was seen released: its timer does. */
+  #rules(): Quarantine {
+    return quarantine({ ...this.#context, releases: { seenForMs: () => 0 } });
   }
 
   #letGo(name: string): void {

@@ -11,6 +11,7 @@ import {
 import { poolSize } from '../model/pool-size.ts';
 import type { CachedDocument } from './cached-document.ts';
 import type { WantedCondition } from './conditions.ts';
+import { MOST_AWAITED } from './release-rules.ts';
 
 export const EXHAUSTED_CONDITION = 'Exhausted';
 export const SHRUNK_CONDITION = 'ClaimsOutside';
@@ -144,7 +145,8 @@ function awaiting(
     ([one, few], [other, many]) => many - few || (one < other ? -1 : 1),
   );
   const named = nodes.slice(0, NAMED).map(([node, count]) => `${addresses(count)} node ${node}`);
-  const more = nodes.length > NAMED ? `, and some for ${nodes.length - NAMED} more` : '';
+  const rest = nodes.length < MOST_AWAITED ? `${nodes.length - NAMED} more` : 'others';
+  const more = nodes.length > NAMED ? `, and some for ${rest}` : '';
   const what = `${named.join(', ')}${more} to confirm that it has let go of them`;
   const how = `if a machine is off, delete its Node, or give it the taint ${OUT_OF_SERVICE_TAINT} where it is to stay`;
   return [{ type, status: 'True', reason: 'NodesSilent', message: `${what}; ${how}` }];

@@ -20,8 +20,16 @@ export interface Quarantine {
   readonly seenForMs: (claim: ClaimRecord) => number;
 }
 
+/**
+ * Nodes that one claim is held against at a time; when these have answered it is looked at as a
+ * whole again. Ten thousand claims that wait for each of a thousand nodes are ten million pairs,
+ * which the memory of the controller does not hold.
+ */
+export const MOST_AWAITED = 16;
+
 export type Freedom =
   | { readonly kind: 'free' }
+  /** `by`: the first MOST_AWAITED of them */
   /** `leftMs`: after so long it is free whatever the nodes say */
   | { readonly kind: 'held'; readonly by: readonly string[]; readonly leftMs: number };
 
@@ -30,7 +38,10 @@ export function freedomOf(claim: ClaimRecord, quarantine: Quarantine): Freedom {
   const leftMs = maxStaleMs - seenForMs(claim);
   if (leftMs <= 0) return { kind: 'free' };
   const by: string[] = [];
-  for (const node of ipNodes) if (isHeldBy(claim, node, hasNode)) by.push(node.name);
+  for (const node of ipNodes) {
+    if (isHeldBy(claim, node, hasNode)) by.push(node.name);
+    if (by.length === MOST_AWAITED) break;
+  }
   return by.length === 0 ? { kind: 'free' } : { kind: 'held', by, leftMs };
 }
 

@@ -213,3 +213,50 @@ describe('the address of a claim of a Service that somebody deleted', () => {
     bed.exact();
   });
 });
+
+describe('an address that 40 nodes may announce', () => {
+  let bed: Bed;
+  beforeEach(() => {
+    bed = new Bed();
+    bed.pool('p', [`${VIP}/32`]);
+    for (let index = 0; index < 40; index += 1) bed.node(`n${index}`, '1');
+  });
+  afterEach(() => bed.stop());
+
+  /** in an order that begins with none of the first ones, and jumps */
+  async function allButOneAnswer(): Promise<void> {
+    for (let index = 0; index < 39; index += 1) {
+      bed.node(`n${(20 + index * 3) % 40}`, String(bed.api.version));
+      await bed.settle(1);
+    }
+  }
+
+  it('is free when all of them have let go of the claim that a person deleted, and no sooner', async () => {
+    const metadata = { name: VIP, labels: { [ANYCAST_LABEL]: '' } };
+    bed.api.put(IP_CLAIMS, { metadata, spec: { pool: 'p' } });
+    bed.run(MAX_STALE_MS);
+    await bed.settle();
+    bed.api.remove(IP_CLAIMS, VIP);
+    await bed.settle();
+    bed.service('web');
+    await allButOneAnswer();
+    expect(bed.address('web')).to.equal(undefined);
+    bed.node(`n${(20 + 39 * 3) % 40}`, String(bed.api.version));
+    await bed.settle();
+    expect(bed.address('web')).to.equal(VIP);
+  });
+
+  it('is free when all of them have let go of the claim that its Service gave back, and no sooner', async () => {
+    bed.service('old');
+    bed.run(MAX_STALE_MS);
+    await bed.settle();
+    bed.api.remove(SERVICES, 'a/old');
+    bed.service('web');
+    await bed.settle();
+    await allButOneAnswer();
+    expect(bed.address('web')).to.equal(undefined);
+    bed.node(`n${(20 + 39 * 3) % 40}`, String(bed.api.version));
+    await bed.settle();
+    expect(bed.address('web')).to.equal(VIP);
+  });
+});

@@ -58,6 +58,20 @@ describe('freedomOf', () => {
     expect(ask(anycast, [node('a', '99', false)])).to.deep.equal({ kind: 'free' });
   });
 
+  it('names 16 nodes at most, and the next ones when these have answered', () => {
+    const nodes = Array.from({ length: 40 }, (_, index) => node(`n${index}`, '1'));
+    const by = (count: number) => {
+      const answered = nodes.map((each, index) => (index < count ? node(each.name, '100') : each));
+      const freedom = ask(anycast, answered);
+      return freedom.kind === 'free' ? [] : freedom.by;
+    };
+    const names = nodes.map(({ name }) => name);
+    expect(by(0)).to.deep.equal(names.slice(0, 16));
+    expect(by(16)).to.deep.equal(names.slice(16, 32));
+    expect(by(39)).to.deep.equal(['n39']);
+    expect(by(40)).to.deep.equal([]);
+  });
+
   it('asks for the write that released it, and for none that came after', () => {
     const flagged = { ...anycast, releasedVersion: '90' };
     expect(ask(flagged, [node('a', '90')])).to.deep.equal({ kind: 'free' });
