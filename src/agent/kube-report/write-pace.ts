@@ -63,14 +63,18 @@ function levelsOf({ levels = [] }: IpNodeStatus): ReadonlyMap<string, number> {
   return new Map(levels.map(({ address, level }) => [address, level]));
 }
 
-/** the status without its numbers, and without the levels */
+/**
+ * The status without its numbers, and without the levels. Whether the node answers at all is a fact:
+ * an agent that has just started does not yet, and moves of claims that it had wait for that.
+ */
 function facts({
   routes: _routes,
-  observedClaims: _observed,
+  observedClaims,
   levels: _levels,
   ...rest
 }: IpNodeStatus): object {
-  return { ...rest, sessions: (rest.sessions ?? []).map(withoutCounts) };
+  const answers = observedClaims !== undefined;
+  return { ...rest, answers, sessions: (rest.sessions ?? []).map(withoutCounts) };
 }
 
 function withoutCounts({

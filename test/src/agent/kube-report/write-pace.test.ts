@@ -51,6 +51,14 @@ describe('how urgent a write of the IPNode is', () => {
     expect(urgency({ refusedMore: 1 })).to.equal('fact');
   });
 
+  it('a node that begins to answer is a fact, whatever the number, and so is one that cannot any more', () => {
+    const { observedClaims: _, ...silent } = STATUS;
+    const before = { ...written, status: silent };
+    expect(urgencyOf(before, written)).to.equal('fact');
+    expect(urgencyOf(written, before)).to.equal('fact');
+    expect(urgencyOf(before, { ...before, status: { ...silent, routes: 9 } })).to.equal('count');
+  });
+
   it('nothing new is nothing', () => {
     expect(urgency({})).to.equal('none');
   });
