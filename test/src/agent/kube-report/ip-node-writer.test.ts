@@ -271,6 +271,7 @@ describe('the writer of an IPNode', () => {
 
   it('numbers alone wait for a minute', async () => {
     const scene = new Scene();
+    scene.set({ observedClaims: '0' });
     await pass(scene.clock, 1000);
     for (let routes = 1; routes <= 40; routes += 1) {
       scene.set({ announced: routes, observedClaims: String(routes) });
