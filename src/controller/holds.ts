@@ -4,12 +4,15 @@
  */
 
 import type { Address } from 'bgp-ts';
+import type { ServiceRequest } from '../allocator/service-request.ts';
 import type { IpPool } from '../model/ip-pool.ts';
 import { splitKey } from '../sources/kube/object-key.ts';
 
 export interface Hold {
   readonly addresses: readonly Address[];
   readonly word?: string;
+  /** the Service names its addresses, so it waits for nobody under its sharing key */
+  readonly isNamed: boolean;
 }
 
 export class Holds {
@@ -20,8 +23,10 @@ export class Holds {
     this.#pools = pools;
   }
 
-  set(key: string, hold: Hold): void {
-    this.#holds.set(key, hold);
+  set(key: string, addresses: readonly Address[], request: ServiceRequest | undefined): void {
+    const isNamed = request !== undefined && request.addresses.length > 0;
+    const word = request?.shareKey;
+    this.#holds.set(key, { addresses, isNamed, ...(word !== undefined && { word }) });
   }
 
   /** what was held; undefined: nothing was */
@@ -37,10 +42,18 @@ export class Holds {
     }
   }
 
-  /** A Service that this one may share with writes a claim under the same sharing key. */
+  /**
+   * A Service that this one may share with writes a claim under the same sharing key. Of other
+   * namespaces those count that stand in this line themselves: Services that name their addresses
+   * do not, and hundreds of them would hold the key without a moment in between.
+   */
   isShareBusy(word: string, key: string): boolean {
     return [...this.#holds].some(
-      ([by, hold]) => by !== key && hold.word === word && this.mayShare(by, key),
+      ([by, hold]) =>
+        by !== key &&
+        hold.word === word &&
+        this.mayShare(by, key) &&
+        (!hold.isNamed || splitKey(by).namespace === splitKey(key).namespace),
     );
   }
 

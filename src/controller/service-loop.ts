@@ -155,9 +155,10 @@ export class ServiceLoop {
     const decision = decideService(key, service, this.#world.world);
     const createdMs = service && this.#world.world.waitsSince(service);
     this.#world.wait(key, createdMs === undefined ? undefined : wishOf(key, createdMs, decision));
-    const shareKey = service && serviceRequest(service).shareKey;
+    const request = service && serviceRequest(service);
+    const shareKey = request?.shareKey;
     const created = decision.grants.filter(isCreate).map(grantedAddress);
-    this.#world.hold(key, created, shareKey);
+    this.#world.hold(key, created, request);
     this.#wakeAtLimit(key, before, created);
     return { key, service, decision, ...(shareKey !== undefined && { shareKey }) };
   }

@@ -12,6 +12,7 @@ import type { CoolDownOptions } from '../allocator/cool-down.ts';
 import { claimedAddresses, reservedAddresses } from '../allocator/decide-external.ts';
 import { asksForAddress, type World } from '../allocator/decision.ts';
 import { type PoolChoice, poolChoice } from '../allocator/pool-choice.ts';
+import type { ServiceRequest } from '../allocator/service-request.ts';
 import { hasSameTerms } from '../allocator/share-terms.ts';
 import { oldestFirst, Waiting, type Wish } from '../allocator/waiting.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
@@ -189,11 +190,10 @@ export class ServiceWorld {
   }
 
   /** Nobody else gets these addresses from here until `letGo`. */
-  hold(key: string, addresses: readonly Address[], word: string | undefined): void {
+  hold(key: string, addresses: readonly Address[], request: ServiceRequest | undefined): void {
     this.letGo(key);
     if (addresses.length === 0) return;
-    const hold = { addresses: [...addresses], ...(word !== undefined && { word }) };
-    this.#holds.set(key, hold);
+    this.#holds.set(key, addresses, request);
     for (const address of addresses) this.book.take(address, { kind: 'writing', by: key });
   }
 

@@ -24,10 +24,10 @@ describe('a sharing key under which a claim is being written', () => {
 
   const annotations = { [ANNOTATION.share]: 'web' };
 
-  async function writes(pool: object): Promise<void> {
+  async function writes(pool: object, named: object = {}): Promise<void> {
     bed.pool('lab', ['192.0.2.0/28'], pool);
     bed.api.put(SERVICES, {
-      metadata: { namespace: 'b', name: 'first', annotations },
+      metadata: { namespace: 'b', name: 'first', annotations: { ...annotations, ...named } },
       spec: {
         type: 'LoadBalancer',
         loadBalancerClass: 'herald.dev/herald',
@@ -44,6 +44,11 @@ describe('a sharing key under which a claim is being written', () => {
 
   it('keeps no Service of another namespace waiting where no pool lets the two share', async () => {
     await writes({ shareAcross: ['a', 'c'] });
+    expect(bed.address('second')).to.equal('192.0.2.1');
+  });
+
+  it('keeps no Service of another namespace waiting where the one that writes names its address', async () => {
+    await writes({ shareAcross: ['a', 'b'] }, { [ANNOTATION.addresses]: '192.0.2.0' });
     expect(bed.address('second')).to.equal('192.0.2.1');
   });
 
