@@ -215,7 +215,10 @@ export class AgentSource {
   }
 
   #tell(): void {
-    if (!this.hasSynced) return;
+    if (!this.hasSynced) {
+      this.#askForSecrets();
+      return;
+    }
     const { agent } = this.#options;
     this.#takeClaims();
     this.#tellNode();
@@ -227,6 +230,7 @@ export class AgentSource {
       if (this.#told !== undefined) agent.setApiSilence(silentSince);
       this.#told = documents;
       agent.setDocuments(documents, 'api', silentSince);
+      this.#askForSecrets(documents);
     }
     const observed = this.#claims.observe();
     const { isBehind } = this.#claims;
@@ -236,11 +240,17 @@ export class AgentSource {
     agent.setObservedClaims(observed, isBehind);
   }
 
-  /** of the peers of this node alone: a thousand agents would ask for each rack's Secrets */
-  #askForSecrets({ peers }: Documents): void {
+  /**
+   * Of the peers of this node alone: a thousand agents would ask for each rack's Secrets. What is
+   * in force of a saved View needs its keys as well: all of it before the first word, then what
+   * cannot be read now.
+   */
+  #askForSecrets({ peers } = this.#told ?? NO_DOCUMENTS): void {
     const { agent, nodeName } = this.#options;
     const labels = agent.nodeLabels ?? this.#nodes.get(nodeName)?.labels;
-    const own = peers
+    const names = new Set(peers.map(({ object }) => object.name));
+    const carried = this.#inForce.filter(({ object }) => !names.has(object.name));
+    const own = [...peers, ...carried]
       .map(({ object }) => object)
       .filter(({ nodeSelector }) => labels === undefined || selects(nodeSelector, labels));
     const before = this.#ownPeers;
@@ -258,7 +268,8 @@ export class AgentSource {
       if (claim === undefined) this.#claimLedger.remove(name);
       else {
         const amended = (good: IpClaim) => withCore(good, core);
-        this.#claimLedger.put(name, claim.converted, claim.createdMs, amended);
+        const version = String(claim.version);
+        this.#claimLedger.put(name, claim.converted, claim.createdMs, { amended, version });
       }
     }
   }
@@ -299,15 +310,20 @@ export class AgentSource {
   }
 
   #peersNow(): PeersNow {
-    const { peers = [] } = this.#options.agent.documents ?? {};
-    const saved = peers.filter(({ source }) => source === 'api');
     const wordOf = (name: string) => this.#peers.get(name)?.word;
-    return this.#peersInForce.choose(this.#peerLedger.goods, saved, wordOf);
+    return this.#peersInForce.choose(this.#peerLedger.goods, this.#inForce, wordOf);
+  }
+
+  /** peers of the API, those of a saved View among them */
+  get #inForce(): Documents['peers'] {
+    const { peers } = this.#options.agent.documents ?? NO_DOCUMENTS;
+    return peers.filter(({ source }) => source === 'api');
   }
 
   #listen(): void {
     const { clock, agent } = this.#options;
     this.#listenTimer = clock.startTimer(LISTEN_EVERY_MS, () => this.#listen());
+    this.#askForSecrets();
     // before the first word the saved View has its own age
     if (this.#told === undefined) {
       this.#tellClaims();

@@ -6,6 +6,7 @@
 import { expect } from 'chai';
 import { formatPrefix, ipv4, MemoryNetwork, Speaker } from '../../../protocol/index.ts';
 import { Agent } from '../../../src/agent/agent.ts';
+import { formatSavedView, type SavedView } from '../../../src/agent/saved-view.ts';
 import { FileTextError, NOT_READ_YET } from '../../../src/checks/file-texts.ts';
 import { MemoryAddressTable, MemoryHost } from '../../../src/linux/memory-address-table.ts';
 import { SILENT_LOG } from '../../../src/log/log.ts';
@@ -49,19 +50,29 @@ class World {
   /** paths of key files; a code: that is what reading it says */
   readonly files = new Map<string, { readonly text: string } | { readonly code: string }>();
   readonly heard: string[] = [];
-  readonly agent: Agent;
-  readonly #source: AgentSource;
   readonly #network = new MemoryNetwork({ clock: this.clock, latencyMs: 1 });
+  #saved: SavedView | undefined;
+  #process = this.#made(undefined);
 
-  constructor() {
+  get agent(): Agent {
+    return this.#process.agent;
+  }
+
+  #made(saved: SavedView | undefined) {
     const { clock, api } = this;
+    const isBack = saved !== undefined;
     const speaker = new Speaker({
       clock,
       random: RANDOM,
       transport: this.#network.host(AGENT),
       interfaceAddresses: () => undefined,
+      restarting: isBack,
     });
-    this.agent = new Agent({
+    const save = (view: SavedView) => {
+      this.#saved = JSON.parse(formatSavedView(view));
+      return undefined;
+    };
+    const agent = new Agent({
       clock,
       random: RANDOM,
       speaker,
@@ -69,7 +80,7 @@ class World {
       addresses: new MemoryAddressTable({ host: new MemoryHost(['lo']) }),
       probe: () => undefined,
       readPassword: (path) => this.#read(path),
-      store: { load: () => undefined, save: () => undefined },
+      store: { load: () => saved, save },
       log: SILENT_LOG,
       node: { name: scenery.NODE, labels: OWN_LABELS },
       asn: 64_512,
@@ -82,11 +93,12 @@ class World {
       cluster: { bootId: 'b', ignoresExcludeLabel: false },
       version: '0',
       pid: 1,
+      isBack,
     });
     const random = new SeededRandom(7);
-    const { agent } = this;
     const nodeName = scenery.NODE;
-    this.#source = new AgentSource({ api, clock, random, log: SILENT_LOG, nodeName, agent });
+    const source = new AgentSource({ api, clock, random, log: SILENT_LOG, nodeName, agent });
+    return { agent, source };
   }
 
   /** until the router has the route, by a session with the key of the Secret `a` */
@@ -99,14 +111,31 @@ class World {
     const labels = { [ANYCAST_LABEL]: '' };
     this.api.put(IP_CLAIMS, { metadata: { name: VIP, labels }, spec: { checks: [] } });
     await this.#startRouter();
-    this.agent.start();
-    this.#source.start();
+    this.#begin();
     await this.pass(10_000);
     expect(this.heard.splice(0)).to.deep.equal(['up', `+${VIP}/32`]);
   }
 
+  #begin(): void {
+    this.#process.agent.start();
+    this.#process.source.start();
+  }
+
   stop(): void {
-    this.#source.stop();
+    this.#process.source.stop();
+  }
+
+  /** as for an upgrade; what the router hears of the end is forgotten */
+  async restart(): Promise<void> {
+    this.stop();
+    let isOver = false;
+    void this.agent.stopForRestart().then(() => {
+      isOver = true;
+    });
+    while (!isOver) await this.pass(5);
+    this.heard.splice(0);
+    this.#process = this.#made(this.#saved);
+    this.#begin();
   }
 
   async pass(ms: number): Promise<void> {
@@ -280,6 +309,52 @@ describe('a session with a key', () => {
     await world.pass(5000);
     expect(world.refusals.join()).to.include('the Secret herald-system/b of BGPPeer other');
     expect(world.heard).to.deep.equal([]);
+  });
+
+  describe('comes up after a restart', () => {
+    for (const [what, spec] of [
+      ['a key in a file', { password: { file: '/etc/herald/key' } }],
+      ['an AS that nobody may have', { password: { secret: 'a' }, asn: 23_456 }],
+    ] as const) {
+      it(`a BGPPeer whose edit is refused has its key after a restart: ${what}`, async () => {
+        world.api.put(BGP_PEERS, peer('tor', spec));
+        await world.pass(5000);
+        expect(world.heard, 'its last good form stays').to.deep.equal([]);
+        await world.restart();
+        await world.pass(10_000);
+        expect(world.heard).to.deep.equal(['up', `+${VIP}/32`]);
+        world.api.remove(BGP_PEERS, 'tor');
+        await world.pass(5000);
+        world.api.calls.splice(0);
+        await world.pass(90_000);
+        const asked = world.api.calls.filter(({ resource }) => resource === SECRETS);
+        expect(asked, 'a peer that is gone needs none').to.deep.equal([]);
+      });
+    }
+
+    for (const [what, resource] of [
+      ['IPPools', IP_POOLS],
+      ['BGPPeers', BGP_PEERS],
+      ['IPClaims', IP_CLAIMS],
+      ['Nodes', NODES],
+    ] as const) {
+      it(`keys are asked for although another list fails: ${what}`, async () => {
+        world.api.uninstall(resource);
+        await world.restart();
+        await world.pass(10_000);
+        expect(world.heard).to.deep.equal(['up', `+${VIP}/32`]);
+      });
+    }
+
+    it('beside another BGPPeer that is the same session, and was refused before', async () => {
+      world.api.put(BGP_PEERS, peer('tor', { password: { secret: 'a' }, asn: 23_456 }));
+      world.api.put(BGP_PEERS, peer('tor2'));
+      await world.pass(5000);
+      await world.restart();
+      await world.pass(10_000);
+      expect(world.heard).to.deep.equal(['up', `+${VIP}/32`]);
+      expect(world.agent.sessions.map(({ name }) => name)).to.deep.equal(['tor']);
+    });
   });
 
   for (const [label, value] of Object.entries(OWN_LABELS)) {

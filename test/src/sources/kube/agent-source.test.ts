@@ -476,6 +476,28 @@ describe('the cluster as a source', () => {
       expect(agent.secrets.get('r2')).to.deep.equal({ kind: 'ready', password: 'r2' });
     });
 
+    it('are asked for although another list fails, and no more when their peer is gone', async () => {
+      const converted = convertPeerObject(
+        api.put(BGP_PEERS, peer('tor', { password: { secret: 'key' } })),
+      );
+      if (!converted.ok) throw new Error(converted.sentence);
+      const { object } = converted;
+      const saved = { object, origin: 'API', createdMs: 0, source: 'api' } as const;
+      const ofFile = { ...saved, object: { ...object, name: 'of-file' }, source: 'files' } as const;
+      agent.documents = { ...NO_DOCUMENTS, peers: [saved, ofFile] };
+      api.put(SECRETS, secret('key', 'first'));
+      api.remove(BGP_PEERS, 'tor');
+      api.uninstall(IP_POOLS);
+      source.start();
+      await settle(clock, 500);
+      expect([...agent.secrets]).to.deep.equal([['tor', { kind: 'ready', password: 'first' }]]);
+      expect(agent.told).to.equal(0);
+      api.install(IP_POOLS);
+      await settle(clock, 60_000);
+      expect(agent.told).to.equal(1);
+      expect([...agent.secrets]).to.deep.equal([]);
+    });
+
     it('are told before the documents that name them, and what cannot be asked for is not missing', async () => {
       api.put(SECRETS, secret('key', 'first'));
       api.put(BGP_PEERS, peer('tor', { password: { secret: 'key' } }));
