@@ -250,8 +250,12 @@ export function carriedOver(documents: Documents, carried: Carried): Carried {
   };
 }
 
-/** whether it is withdrawn, and who holds it, is known although the rest of it cannot be read */
-function amended(claim: Sourced<IpClaim>, cores: Documents['cores']): Sourced<IpClaim> {
+/**
+ * Whether it is withdrawn, and who holds it, is known although the rest of it cannot be read. Since
+ * which version is not: that of the saved form would answer for a release that came after it.
+ */
+function amended(saved: Sourced<IpClaim>, cores: Documents['cores']): Sourced<IpClaim> {
+  const { version: _, ...claim } = saved;
   const core = cores?.get(claim.object.name);
   return core === undefined ? claim : { ...claim, object: withCore(claim.object, core) };
 }

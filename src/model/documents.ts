@@ -35,6 +35,8 @@ export interface Sourced<T> {
   readonly createdMs: number;
   /** absent: files */
   readonly source?: DocumentSource;
+  /** of a claim of the API: the resourceVersion in which it was seen first as it is here */
+  readonly version?: string;
 }
 
 /** A document that was refused. `sentence` says what is wrong and what to do. */

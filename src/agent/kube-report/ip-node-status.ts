@@ -43,7 +43,7 @@ export interface ReportFacts {
   readonly released: Releases;
   /** grows with every change of an exclusive claim of this node that the controller may wait for the answer to */
   readonly moves: number;
-  /** all that was decided is out: `observedClaims` answers for what is known now */
+  /** all that was decided is out: `observedClaims` answers for what is known now, not only for what is of its version */
   readonly isCurrent: boolean;
 }
 

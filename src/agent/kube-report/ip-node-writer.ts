@@ -8,6 +8,7 @@ import type { Log } from '../../log/log.ts';
 import type { IpNodeStatus } from '../../model/ip-node.ts';
 import { ApiError, ApiUnreachable, isConflict, isNotFound } from '../../sources/kube/api.ts';
 import { backOffMs, retryAfterMs } from '../../sources/kube/back-off.ts';
+import { versionNumber } from '../../sources/kube/object-key.ts';
 import { NamedTimers } from '../named-timers.ts';
 import { LOOK_MS } from './instance.ts';
 import type { IpNodeObject } from './ip-node-object.ts';
@@ -16,6 +17,7 @@ import { ReleasePace } from './release-pace.ts';
 import {
   isMoreUrgent,
   namespacesUnanswered,
+  type Release,
   TokenBucket,
   type Urgency,
   urgencyOf,
@@ -238,9 +240,22 @@ export class IpNodeWriter {
     const nowText = `${new Date(clock.wallTimeMs()).toISOString().slice(0, 19)}Z`;
     const before: IpNodeStatus = this.#written?.status ?? {};
     const status = ipNodeStatus(found, before, nowText);
-    // what is still on its way answers nothing yet; the agent tells when it is out
-    const { released, moves } = found.isCurrent ? found : (this.#written ?? NOTHING_ANSWERED);
-    return { status, released, moves, awaited: found.awaited };
+    return { status, ...this.#answered(found), awaited: found.awaited };
+  }
+
+  /**
+   * What is still on its way answers nothing yet; the agent tells when it is out. But a release that
+   * the number has passed is answered by it, whatever came later: others change claims all the
+   * time, and an agent may be behind one of them whenever it is asked.
+   */
+  #answered(found: ReportFacts): Pick<Written, 'released' | 'moves'> {
+    const { isCurrent, observedClaims, released, moves } = found;
+    if (isCurrent) return { released, moves };
+    const before = this.#written ?? NOTHING_ANSWERED;
+    const observed = versionNumber(observedClaims ?? '');
+    const isAnswered = ([name, { version }]: readonly [string, Release]) =>
+      before.released.has(name) || (version !== undefined && version <= observed);
+    return { released: new Map([...released].filter(isAnswered)), moves: before.moves };
   }
 
   /** one after the other; what fails is done anew from the beginning, which is a look */

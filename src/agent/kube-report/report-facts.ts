@@ -5,6 +5,7 @@ import type { Documents } from '../../model/documents.ts';
 import type { IpClaim } from '../../model/ip-claim.ts';
 import { selects } from '../../model/labels.ts';
 import { ANYCAST_LABEL, isNodeLabel, levelOf, type PreferenceLevel } from '../../model/names.ts';
+import { versionNumber } from '../../sources/kube/object-key.ts';
 import type { Announced } from '../announced.ts';
 import type { Carriers } from '../carriers.ts';
 import type { DesiredState } from '../desired.ts';
@@ -12,7 +13,7 @@ import { type ClaimRefusal, refusalsOf } from '../refusals.ts';
 import type { AgentStatus } from '../status.ts';
 import type { ReportFacts } from './ip-node-status.ts';
 import type { UnsettledLevels } from './unsettled-levels.ts';
-import type { Releases } from './write-pace.ts';
+import type { Release, Releases } from './write-pace.ts';
 
 /** What the report reads of an agent. */
 export interface ReportedAgent {
@@ -89,13 +90,16 @@ const summaries = new WeakMap<Documents, ClaimSummary>();
 function claimSummary(documents: Documents): ClaimSummary {
   const known = summaries.get(documents);
   if (known !== undefined) return known;
-  const released = new Map<string, string>();
+  const released = new Map<string, Release>();
   const placed: IpClaim[] = [];
   let hasOwnPlacement = false;
-  for (const { object, source } of documents.claims) {
+  for (const { object, source, version } of documents.claims) {
     if (source !== 'api') continue;
     if (isReleased(object)) {
-      released.set(`${object.name}#${numberOf(object)}`, namespaceOfRelease(object));
+      released.set(`${object.name}#${numberOf(object)}`, {
+        namespace: namespaceOfRelease(object),
+        ...(version !== undefined && { version: versionNumber(version) }),
+      });
     }
     if (isPlaced(object)) placed.push(object);
     hasOwnPlacement ||= object.placement?.mode === 'exclusive';

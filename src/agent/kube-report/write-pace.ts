@@ -19,8 +19,15 @@ export function isMoreUrgent(one: Urgency, other: Urgency): boolean {
   return URGENCIES.indexOf(one) > URGENCIES.indexOf(other);
 }
 
-/** each under a name of its own, with the namespace that gave the address back; empty: nobody's */
-export type Releases = ReadonlyMap<string, string>;
+export interface Release {
+  /** that gave the address back; empty: nobody's */
+  readonly namespace: string;
+  /** of the claim: an `observedClaims` from there on answers; absent: nobody knows */
+  readonly version?: bigint;
+}
+
+/** each under a name of its own */
+export type Releases = ReadonlyMap<string, Release>;
 
 export interface Written {
   readonly status: IpNodeStatus;
@@ -53,7 +60,7 @@ export function namespacesUnanswered(
   now: Written,
 ): ReadonlySet<string> {
   const namespaces = new Set<string>();
-  for (const [release, namespace] of now.released) {
+  for (const [release, { namespace }] of now.released) {
     if (before?.released.has(release) !== true) namespaces.add(namespace);
   }
   return namespaces;

@@ -15,6 +15,8 @@ export interface VersionedClaim {
   readonly version: bigint;
   /** it may be announced; false of one that is withdrawn, whose leaving nobody waits for */
   readonly isActive: boolean;
+  /** Services have it: where it is withdrawn as well, nobody waits to give its address away */
+  readonly hasServices?: boolean;
   /** this node alone has it, as its holder: nobody waits for the answer, unless somebody says so (`await`) */
   readonly isStraight?: boolean;
   /** which filters it is in, by its labels */
@@ -35,8 +37,9 @@ interface Side<T> {
   readonly claims: Map<string, T>;
   version: bigint;
   /**
-   * of the last change that somebody may wait for: of this node's own claims any but a straight placement, and what is taken from all
-   * nodes; not that they all have one more, nor a bookmark
+   * of the last change that somebody may wait for: of this node's own claims any but a straight
+   * placement, and what all nodes had and is given back or leaves; not that they all have one more,
+   * nor one that is withdrawn while its Services keep it, nor a bookmark
    */
   awaitedBy: bigint;
   /** how many of them may be announced */
@@ -91,7 +94,10 @@ export class ClaimUnion<T extends VersionedClaim> {
     const word = this.#words.get(name);
     if (word?.kind === 'unsure' && version >= word.version) this.#forget(name);
     this.#settle(name);
-    const isAwaited = !claim.isActive || (filter === 'node' && claim.isStraight !== true);
+    const isAwaited =
+      filter === 'anycast'
+        ? !claim.isActive && claim.hasServices !== true
+        : !claim.isActive || claim.isStraight !== true;
     if (isAwaited) side.awaitedBy = later(side.awaitedBy, version);
     this.progress(filter, version);
   }

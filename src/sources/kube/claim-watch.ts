@@ -145,10 +145,12 @@ export class ClaimWatch {
   #read(object: KubeObject): ClaimObject {
     const { name, resourceVersion, creationTimestamp, labels = {} } = object.metadata;
     const createdMs = Date.parse(creationTimestamp ?? '');
+    const { withdrawn, services } = part(object, 'spec');
     return {
       name,
       version: versionNumber(resourceVersion),
-      isActive: part(object, 'spec')['withdrawn'] === undefined,
+      isActive: withdrawn === undefined,
+      hasServices: Array.isArray(services) && services.length > 0,
       isStraight: isStraight(labels, this.#options.nodeName),
       filters: CLAIM_FILTERS.filter((filter) => this.#selector(filter) in labels),
       converted: convertClaimObject(object),

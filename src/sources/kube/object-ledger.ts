@@ -4,7 +4,15 @@
  */
 
 import type { DocumentFault, Sourced } from '../../model/documents.ts';
+import { optional } from '../../model/optional.ts';
 import type { Converted } from '../../model/refusal.ts';
+
+interface PutOptions<T> {
+  /** the last good form of one that is refused, with what can be read of it now */
+  readonly amended?: (good: T) => T;
+  /** what it is of, where somebody asks that of its kind */
+  readonly version?: string;
+}
 
 interface Entry<T> {
   /** the last good form */
@@ -25,17 +33,17 @@ export class ObjectLedger<T extends { readonly name: string }> {
     this.#kind = kind;
   }
 
-  /** `amended`: the last good form of one that is refused, with what can be read of it now */
   put(
     name: string,
     converted: Converted<T>,
     createdMs: number,
-    amended: (good: T) => T = (good) => good,
+    { amended = (good) => good, version }: PutOptions<T> = {},
   ): void {
     const before = this.#entries.get(name);
     const object = converted.ok ? converted.object : before?.good && amended(before.good.object);
     const firstMs = converted.ok ? createdMs : (before?.good?.createdMs ?? createdMs);
-    const good = object && this.#sourced(object, firstMs, before);
+    const seen = { createdMs: firstMs, ...optional('version', version) };
+    const good = object && this.#sourced(object, seen, before);
     const now = converted.ok ? undefined : this.#fault(name, converted, good !== undefined);
     const fault = isAlike(before?.fault, now) ? before?.fault : now;
     this.#set(name, { good, fault }, before);
@@ -70,14 +78,18 @@ export class ObjectLedger<T extends { readonly name: string }> {
     if (entry?.fault !== before?.fault) this.#faults = undefined;
   }
 
-  #sourced(object: T, createdMs: number, before: Entry<T> | undefined): Sourced<T> {
+  #sourced(
+    object: T,
+    seen: Pick<Sourced<T>, 'createdMs' | 'version'>,
+    before: Entry<T> | undefined,
+  ): Sourced<T> {
     const { good } = before ?? {};
-    const isSame = good?.createdMs === createdMs && isAlike(good.object, object);
+    const isSame = good?.createdMs === seen.createdMs && isAlike(good.object, object);
     if (good !== undefined && isSame) return good;
     return {
       object,
       origin: `${API_ORIGIN}:${this.#kind}/${object.name}`,
-      createdMs,
+      ...seen,
       source: 'api',
     };
   }

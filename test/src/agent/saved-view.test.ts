@@ -68,6 +68,12 @@ describe('documents carried over a restart', () => {
     expect(kept.claims[0]?.object).to.deep.equal({ ...saved.object, withdrawn });
   });
 
+  it('stands in without its version, which answers for no release that came after it', () => {
+    const before = { ...none, claims: claims.map((each) => ({ ...each, version: '70' })) };
+    const faults = [fault('API', 'IPClaim/198.51.100.7')];
+    expect(carriedOver({ ...none, faults }, before).claims).to.deep.equal(claims);
+  });
+
   it('does not stand in for a pool that overlaps another one, unless it was another form that was accepted', () => {
     const now = { ...none, faults: [fault('API', 'IPPool/vips')] };
     expect(carriedOver({ ...now, conflicting: pools }, carried).pools).to.deep.equal([]);

@@ -65,7 +65,7 @@ class Scene {
 /** Claims that are given back, and stay until they are answered. */
 class Tenants {
   readonly #scene: Scene;
-  #released: readonly (readonly [string, string])[] = [];
+  #released: readonly (readonly [string, { readonly namespace: string }])[] = [];
   #version = 0;
 
   constructor(scene: Scene) {
@@ -78,7 +78,8 @@ class Tenants {
 
   release(namespace: string): void {
     this.#version += 1;
-    this.#released = [...this.#released.slice(-5), [`192.0.2.7#${this.#version}`, namespace]];
+    const release = [`192.0.2.7#${this.#version}`, { namespace }] as const;
+    this.#released = [...this.#released.slice(-5), release];
     this.#scene.set({ released: new Map(this.#released), observedClaims: this.last });
   }
 }
@@ -124,7 +125,7 @@ describe('the writer of an IPNode', () => {
     scene.set({ awaited: ['192.0.2.7'], levels: [{ address: '192.0.2.7', level: 1 }] });
     await pass(scene.clock, 300);
     expect(scene.writes).to.equal(3);
-    scene.set({ released: new Map([['192.0.2.7', 'a']]), observedClaims: '99' });
+    scene.set({ released: new Map([['192.0.2.7', { namespace: 'a' }]]), observedClaims: '99' });
     await pass(scene.clock, 480);
     expect(scene.writes).to.equal(3);
     await pass(scene.clock, 2100);
@@ -140,7 +141,7 @@ describe('the writer of an IPNode', () => {
     for (const scene of scenes) scene.set({ announced: 1 });
     await Promise.all(scenes.map(({ clock }) => pass(clock, 5000)));
     for (const scene of scenes)
-      scene.set({ released: new Map([['192.0.2.7', 'a']]), observedClaims: '99' });
+      scene.set({ released: new Map([['192.0.2.7', { namespace: 'a' }]]), observedClaims: '99' });
     const answered: number[] = [];
     for (let step = 0; step < 6; step += 1) {
       await Promise.all(scenes.map(({ clock }) => pass(clock, 500)));
@@ -157,7 +158,7 @@ describe('the writer of an IPNode', () => {
     await pass(scene.clock, 10_000);
     const release = (version: number) =>
       scene.set({
-        released: new Map([[`192.0.2.7#${version}`, 'b']]),
+        released: new Map([[`192.0.2.7#${version}`, { namespace: 'b' }]]),
         observedClaims: String(version),
       });
     const before = scene.writes;
@@ -259,14 +260,42 @@ describe('the writer of an IPNode', () => {
 
   it('an answer waits until what was decided is out', async () => {
     const scene = new Scene();
+    scene.set({ observedClaims: '98' });
     await pass(scene.clock, 10_000);
-    scene.set({ released: new Map([['192.0.2.7', 'a']]), moves: 1, isCurrent: false });
+    scene.set({
+      released: new Map([['192.0.2.7', { namespace: 'a', version: 99n }]]),
+      moves: 1,
+      isCurrent: false,
+    });
     await pass(scene.clock, 10_000);
     expect(scene.writes).to.equal(1);
     scene.set({ observedClaims: '99', isCurrent: true });
     await pass(scene.clock, 300);
     expect(scene.writes).to.equal(2);
     expect(scene.found?.status.observedClaims).to.equal('99');
+  });
+
+  it('answers a release that its number has passed, whatever later changes have not', async () => {
+    const scene = new Scene();
+    scene.set({ observedClaims: '98' });
+    await pass(scene.clock, 10_000);
+    scene.set({
+      released: new Map([['192.0.2.7', { namespace: 'a', version: 99n }]]),
+      observedClaims: '99',
+      moves: 1,
+      isCurrent: false,
+    });
+    for (let poked = 0; poked < 10; poked += 1) {
+      scene.writer.poke();
+      await pass(scene.clock, 270);
+    }
+    expect(scene.found?.status.observedClaims).to.equal('99');
+    expect(scene.writes).to.equal(2);
+    await pass(scene.clock, 20_000);
+    expect(scene.writes, 'once').to.equal(2);
+    scene.set({ isCurrent: true });
+    await pass(scene.clock, 300);
+    expect(scene.writes, 'the move has waited').to.equal(3);
   });
 
   it('numbers alone wait for a minute', async () => {

@@ -157,10 +157,13 @@ describe('what an IPNode answers', () => {
     const reachOf = () => 'some' as const;
     const { spec } = leftClaim(standing, 'team-a/web', { atText: '', reachOf });
     const facts = factsOf([
-      released('198.51.100.1', spec.withdrawn ?? { reason: '' }),
+      { ...released('198.51.100.1', spec.withdrawn ?? { reason: '' }), version: '70' },
       released('198.51.100.2', { reason: 'by hand: Released: Service team-b/web' }),
     ]);
-    expect([...(facts?.released.values() ?? [])]).to.deep.equal(['team-a', '']);
+    expect([...(facts?.released.values() ?? [])]).to.deep.equal([
+      { namespace: 'team-a', version: 70n },
+      { namespace: '' },
+    ]);
   });
 });
 

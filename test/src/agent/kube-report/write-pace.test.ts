@@ -8,7 +8,8 @@ const STATUS: IpNodeStatus = {
   observedClaims: '7',
   sessions: [{ peer: 'tor', address: '192.0.2.1', state: 'Established', routesReceived: 1 }],
 };
-const released = (...names: readonly string[]) => new Map(names.map((name) => [name, 'a']));
+const released = (...names: readonly string[]) =>
+  new Map(names.map((name) => [name, { namespace: 'a' }]));
 const written = { status: STATUS, released: released('192.0.2.7'), moves: 1, awaited: [] };
 const urgency = (
   over: Partial<IpNodeStatus>,

@@ -163,6 +163,22 @@ describe('claims of two filtered watches', () => {
     expect([union.laggard, union.observed, union.isBehind]).to.deep.equal([undefined, 7n, false]);
   });
 
+  it('waits for no proof of an anycast claim that is withdrawn while its Services keep it', () => {
+    const union = new ClaimUnion();
+    const kept = { isActive: false, hasServices: true };
+    union.put('node', form(2, ['node'], { name: 'd' }));
+    union.progress('anycast', 2n);
+    union.put('anycast', form(5, ['anycast']));
+    union.put('anycast', form(6, ['anycast'], kept));
+    union.put('anycast', form(7, ['anycast'], kept));
+    expect([union.laggard, union.observed, union.isBehind]).to.deep.equal([undefined, 2n, false]);
+    union.put('anycast', form(8, ['anycast'], { name: 'e' }));
+    union.put('anycast', form(9, ['anycast'], { isActive: false }));
+    expect(union.laggard, 'given back').to.deep.equal({ filter: 'node', version: 9n });
+    union.put('node', form(10, ['node'], { name: 'd', ...kept }));
+    expect(union.laggard, 'of this node').to.deep.equal({ filter: 'anycast', version: 10n });
+  });
+
   it('is behind a release that it has read itself until a watch has passed it', () => {
     const union = new ClaimUnion();
     union.put('node', form(1, ['node']));

@@ -25,6 +25,17 @@ describe('objects of the API and what is in force of them', () => {
     expect(looks).to.be.below(10);
   });
 
+  it('knows the version in which an object was first as it is', () => {
+    const ledger = new ObjectLedger<Thing & { readonly size?: number }>('IPClaim');
+    const put = (version: string, size: number) => {
+      ledger.put('c', { ok: true, object: { name: 'c', size } }, 0, { version });
+      return ledger.goods.map((good) => good.version);
+    };
+    expect(put('7', 1)).to.deep.equal(['7']);
+    expect(put('8', 1), 'an annotation').to.deep.equal(['7']);
+    expect(put('9', 2)).to.deep.equal(['9']);
+  });
+
   it('keeps a refusal that says the same, and its list', () => {
     const ledger = new ObjectLedger<Thing>('IPClaim');
     ledger.put('c', refused('no'), 0);
