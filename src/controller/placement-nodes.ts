@@ -121,10 +121,12 @@ export class PlacementNodes {
   }
 
   /**
-   * Nodes that may announce an anycast claim of this kind and may not hear what becomes of it: they
+   * Nodes that may announce an anycast claim and may not hear what becomes of it, whichever of them
+   * the nodeSelector of now selects: it may have been edited together with the mode, or since. They
    * have not been seen to renew their Lease twice since, and have not taken up this version or do not
    * live. One that had taken it up announces it still, by its anycast label, and would not hear that
-   * this goes. They are waited for as for a released address (quarantine.ts): until they are back,
+   * this goes; of nodes that the selector leaves out nobody knows whether they live, so they count
+   * once they have taken it up. They are waited for as for a released address (quarantine.ts): until they are back,
    * their Node is gone or out of service. Not one that renews and gets no news of its claims (0037).
    */
   unaware({ placement }: ClaimDemand, version: bigint, sinceMs: number): readonly string[] {
@@ -132,10 +134,10 @@ export class PlacementNodes {
       const { node, ipNode, life } = this.factsOf(name);
       if (ipNode?.status.joined?.open !== true) return false;
       if (life === 'alive' && this.#liveness.hasRenewedTwice(name, sinceMs)) return false;
-      const isMeant = node !== undefined && selects(placement.nodeSelector, node.labels);
-      // one that has stopped by itself announces nothing
-      const hears = life === 'alive' || life === 'released';
-      return isMeant && isAwaited(node) && !(hears && this.#knows(name, version));
+      const isSelected = node !== undefined && selects(placement.nodeSelector, node.labels);
+      // one that has stopped by itself announces nothing; one that is not selected has no Lease
+      const hears = life === 'alive' || life === 'released' || !isSelected;
+      return isAwaited(node) && !(hears && this.#knows(name, version));
     });
     return names.sort();
   }

@@ -561,6 +561,67 @@ describe('PlacementLoop', () => {
     const label = () => nodeLabel(String(bed.node(0)));
     const alone = () => expect(bed.labels(0)).to.deep.equal({ [label()]: '0' });
 
+    const ofEdge = {
+      placement: {
+        mode: 'exclusive',
+        nodeFilter: 'fair',
+        prependStep: 3,
+        nodeSelector: { matchLabels: { edge: 'yes' } },
+      },
+    };
+
+    /** all but c */
+    function labelEdge(): void {
+      for (const name of ['a', 'b']) {
+        const node = bed.api.object(NODES, name);
+        const metadata = { ...node?.metadata, name, labels: { edge: 'yes' } };
+        bed.api.put(NODES, { ...node, metadata });
+      }
+    }
+
+    it('is announced by all also where its nodeSelector leaves that node out', async () => {
+      bed = new Bed(exclusivePool('p', { placement: anycast }));
+      await bed.join('a', 'b', 'c');
+      labelEdge();
+      bed.claim(0);
+      bed.control();
+      await bed.run(12);
+      bed.agent('c').isSilent = true;
+      await bed.run(25);
+      const metadata = { name: 'p', generation: 2 };
+      bed.api.put(IP_POOLS, { ...exclusivePool('p', ofEdge), metadata });
+      await bed.run(30);
+      expect(bed.labels(0)).to.deep.equal({ [ANYCAST_LABEL]: '', [label()]: '0' });
+      bed.agent('c').isSilent = false;
+      await bed.run(12);
+      alone();
+    });
+
+    it('has its holder alone once a node that its nodeSelector leaves out, and that has no Lease, has taken that up', async () => {
+      await begin();
+      labelEdge();
+      const metadata = { name: 'p', generation: 3 };
+      bed.api.put(IP_POOLS, { ...exclusivePool('p', ofEdge), metadata });
+      bed.api.remove(LEASES, `${NAMESPACE}/${nodeLease('c')}`);
+      await bed.run(30);
+      expect(bed.labels(0)).to.deep.equal({ [ANYCAST_LABEL]: '', [label()]: '0' });
+      await bed.agent('c').answer();
+      await bed.run(62);
+      alone();
+    });
+
+    it('is announced by all also where its nodeSelector leaves that node out later', async () => {
+      await begin();
+      labelEdge();
+      const metadata = { name: 'p', generation: 3 };
+      bed.api.put(IP_POOLS, { ...exclusivePool('p', ofEdge), metadata });
+      await bed.run(90);
+      expect(bed.labels(0)).to.deep.equal({ [ANYCAST_LABEL]: '', [label()]: '0' });
+      bed.agent('c').isSilent = false;
+      await bed.run(12);
+      alone();
+    });
+
     async function begin(more: { maxStaleMs?: number } = {}, silentFor = 25): Promise<void> {
       bed = new Bed(exclusivePool('p', { placement: anycast }));
       await bed.join('a', 'b', 'c');
