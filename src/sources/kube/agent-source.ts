@@ -1,7 +1,7 @@
 /**
  * The cluster as a source of one agent: its own Node, the claims that concern it, pools and peers, and the keys of its sessions. Nothing
- * is told before all of them have been listed, but the claims alone where the rest takes long; from then on, what changes within one turn
- * is told once. The first of a burst is told at once, the others together, at most fifty times a second and for about a tenth of the time.
+ * is told before all of them have been listed, but the Node and the claims alone where the rest takes long; from then on, what changes
+ * within one turn is told once. The first of a burst is told at once, the others together, at most fifty times a second and for about a tenth of the time.
  *
  * An API that cannot be reached changes nothing. How long it has been silent is told, for `maxStale`.
  */
@@ -29,6 +29,7 @@ import { isAlike, ObjectLedger } from './object-ledger.ts';
 import { PeersInForce, type PeersNow, type PeerWord, peerWord } from './peers-in-force.ts';
 import { isSamePools, poolFacts, UNKNOWN_POOL } from './pool-facts.ts';
 import { BGP_PEERS, IP_POOLS, NODES } from './resources.ts';
+import { isSame } from './same-documents.ts';
 
 /** Who is told; the agent is one. */
 export interface ClusterListener {
@@ -38,6 +39,8 @@ export interface ClusterListener {
   readonly sessions?: readonly { readonly name: string; readonly state: string }[];
   /** by which it selects BGPPeers: its own and those of its Node; absent: the Node's alone */
   readonly nodeLabels?: Labels;
+  /** its Node as it was heard last; before that, the one of a saved View */
+  readonly clusterNode?: ClusterNode | undefined;
   /** `silentSince`: not all of them could be read since then, for too long */
   setDocuments(documents: Documents, source: 'api', silentSince?: Moment): void;
   setNodeFacts(node: ClusterNode | undefined): void;
@@ -216,6 +219,8 @@ export class AgentSource {
 
   #tell(): void {
     if (!this.hasSynced) {
+      // told alone before, it is so from then on: with it what stands of the claims
+      if (this.#toldNode !== undefined && this.#tellNodeAlone()) this.#tellClaims();
       this.#askForSecrets();
       return;
     }
@@ -274,14 +279,15 @@ export class AgentSource {
     }
   }
 
-  /** a kubelet writes its Node again and again, mostly without a change that matters here */
-  #tellNode(): void {
+  /** a kubelet writes its Node again and again, mostly without a change that matters here: false */
+  #tellNode(): boolean {
     const { agent, nodeName } = this.#options;
     const node = this.#nodes.get(nodeName);
     const text = JSON.stringify(node) ?? '';
-    if (text === this.#toldNode) return;
+    if (text === this.#toldNode) return false;
     this.#toldNode = text;
     agent.setNodeFacts(node);
+    return true;
   }
 
   #documents(): Documents {
@@ -326,13 +332,26 @@ export class AgentSource {
     this.#askForSecrets();
     // before the first word the saved View has its own age
     if (this.#told === undefined) {
+      this.#tellNodeAlone();
       this.#tellClaims();
       return;
     }
     agent.setApiSilence(this.#silentSince());
   }
 
-  /** Another list fails, for as long as it will: what a saved View has too much is to leave all the same. */
+  /**
+   * Another list fails, for as long as it will: what its Node says counts. Where claims cannot be
+   * listed either, one that has come up anew opens nothing: what a saved View has may be elsewhere.
+   */
+  #tellNodeAlone(): boolean {
+    const { agent, nodeName } = this.#options;
+    if (!this.#nodes.hasSynced) return false;
+    const node = this.#nodes.get(nodeName);
+    const isOfThisBoot = node === undefined || node.bootId === agent.clusterNode?.bootId;
+    return (this.#claims.hasSynced || isOfThisBoot) && this.#tellNode();
+  }
+
+  /** And what a saved View has too much is to leave all the same. */
   #tellClaims(): void {
     if (!this.#claims.hasSynced) return;
     this.#takeClaims();
@@ -380,21 +399,4 @@ interface FactsOf {
 function createdMsOf({ metadata }: KubeObject): number {
   const createdMs = Date.parse(metadata.creationTimestamp ?? '');
   return Number.isNaN(createdMs) ? 0 : createdMs;
-}
-
-/** lists are the same object while nothing in them has changed */
-function isSame(a: Documents | undefined, b: Documents): boolean {
-  return (
-    a !== undefined &&
-    a.peers === b.peers &&
-    a.pools === b.pools &&
-    a.claims === b.claims &&
-    a.faults.length === b.faults.length &&
-    a.faults.every((fault, index) => fault === b.faults[index]) &&
-    hasSameCores(a.cores, b.cores)
-  );
-}
-
-function hasSameCores(a: Documents['cores'] = new Map(), b: Documents['cores'] = new Map()) {
-  return a.size === b.size && [...a].every(([name, core]) => b.get(name) === core);
 }

@@ -134,7 +134,10 @@ describe('the cluster as a source', () => {
     await pass(11);
     expect(names()).to.deep.equal([VIP]);
     expect(agent.observed, 'nobody answers for it').to.equal(0n);
-    expect(agent.nodes).to.deep.equal([]);
+    expect(agent.nodes.map((node) => node?.name)).to.deep.equal(['n1']);
+    api.remove(NODES, 'n1');
+    await pass(1);
+    expect(agent.nodes, 'at once from then on').to.have.length(2);
     api.install(BGP_PEERS);
     await pass(60);
     expect(agent.documents).to.not.have.property('isOfClaimsAlone');
