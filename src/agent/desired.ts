@@ -44,6 +44,7 @@ import { closed, full, type PeerGate, peerGate, told } from './peer-gate.ts';
 import {
   areInSeveralAses,
   isInternal,
+  nextPatienceEndMs,
   type PeerPlan,
   type SessionPlan,
   type SessionTemplate,
@@ -141,7 +142,7 @@ function decideAll(view: View): {
   const bindings = new Map<string, BindingWish>();
   const discards = new Map<PrefixKey, Prefix>();
   const claims: ClaimDecision[] = [];
-  let wakeAtMs: number | undefined;
+  let wakeAtMs = nextPatienceEndMs(plans, view.nowMs);
   const deciding = { view, context, about, outlets };
   const round: RememberedDecision[] = [];
   for (const claim of claimsOf(view)) {

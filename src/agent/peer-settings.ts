@@ -39,9 +39,18 @@ export interface RefusedPlan {
   readonly kind: 'refused';
   readonly peer: BgpPeer;
   readonly sentence: string;
-  /** the session (planKey) that it would have but for its key, which nobody can say yet: no other one takes it meanwhile */
-  readonly awaited?: string;
+  /** what it would have but for its key, which nobody can say yet: for a while no other one takes it */
+  readonly awaited?: KeyWait;
 }
+
+interface KeyWait {
+  /** by planKey */
+  readonly session: string;
+  readonly sinceMs: number;
+}
+
+/** a Secret that cannot be read just now is asked for every 10 s, and an API server restarts in less */
+const KEY_PATIENCE_MS = 60_000;
 
 /** undefined: this node is not selected, which is no fault */
 export function planPeer(peer: BgpPeer, view: View): PeerPlan | undefined {
@@ -75,7 +84,8 @@ function keylessPlan(
   return { kind: 'neighbour', peer, settings: { ...template, ...target, name: peer.name } };
 }
 
-function withItsKey(plan: SessionPlan, { passwords, standing = [] }: View): PeerPlan {
+function withItsKey(plan: SessionPlan, view: View): PeerPlan {
+  const { passwords, standing = [] } = view;
   const { peer } = plan;
   const unread = `the password of ${peer.name} has not been read yet`;
   const fact = passwords.get(peer.name) ?? { kind: 'unknown', problem: unread };
@@ -85,7 +95,33 @@ function withItsKey(plan: SessionPlan, { passwords, standing = [] }: View): Peer
   const known = standing.flatMap((each) => keyIfSame(each, plan) ?? [])[0];
   if (known !== undefined) return { ...withKey(plan, known), unreadKey: problem };
   const sentence = `${problem}; its session stays down until that can be read`;
-  return { kind: 'refused', peer, sentence, awaited: planKey(plan) };
+  return { kind: 'refused', peer, sentence, awaited: keyWait(plan, view) };
+}
+
+/** the very one of before while it goes on */
+function keyWait(plan: SessionPlan, { standing = [], nowMs }: View): KeyWait {
+  const session = planKey(plan);
+  const before = standing.find(
+    (each) =>
+      each.kind === 'refused' &&
+      each.peer.name === plan.peer.name &&
+      each.awaited?.session === session,
+  );
+  return waitOf(before) ?? { session, sinceMs: nowMs };
+}
+
+function waitOf(plan: PeerPlan | undefined): KeyWait | undefined {
+  return plan?.kind === 'refused' ? plan.awaited : undefined;
+}
+
+function patienceEndMs(plan: PeerPlan): number {
+  return (waitOf(plan)?.sinceMs ?? Number.POSITIVE_INFINITY) + KEY_PATIENCE_MS;
+}
+
+/** When another one may have what is kept free for one of these; undefined: by time alone, never. */
+export function nextPatienceEndMs(plans: readonly PeerPlan[], nowMs: number): number | undefined {
+  const next = Math.min(...plans.map(patienceEndMs).filter((endMs) => endMs > nowMs));
+  return next === Number.POSITIVE_INFINITY ? undefined : next;
 }
 
 /**
@@ -190,7 +226,7 @@ export function usablePlans(view: View): readonly PeerPlan[] {
     const plan = planPeer(document.object, view);
     return plan === undefined ? [] : [{ document, plan: ifPossible(plan) }];
   });
-  return withoutTwins(planned, namesByPlace(view.standing ?? []));
+  return withoutTwins(planned, view);
 }
 
 interface Planned {
@@ -200,14 +236,20 @@ interface Planned {
 
 /**
  * Two peers that are one session on this node: that of files counts, then the one that stands, then the older one. Only a node can tell, since
- * selectors and overrides are about it.
+ * selectors and overrides are about it. One that waits for its key for long counts no more, so that another one can try; it is still the one
+ * that stands when its key is known: the other one was refused until then, and may have no session.
  */
 function withoutTwins(
   planned: readonly Planned[],
-  standing: ReadonlyMap<string, string>,
+  { standing = [], nowMs }: View,
 ): readonly PeerPlan[] {
+  const isOverdue = (plan: PeerPlan) => patienceEndMs(plan) <= nowMs;
+  const names = namesByPlace([
+    ...standing.filter(isOverdue),
+    ...standing.filter((plan) => !isOverdue(plan)),
+  ]);
   const isFromApi = ({ document }: Planned) => Number(document.source === 'api');
-  const isNew = ({ plan }: Planned) => Number(standing.get(placeOf(plan) ?? '') !== plan.peer.name);
+  const isNew = ({ plan }: Planned) => Number(names.get(placeOf(plan) ?? '') !== plan.peer.name);
   const inOrder = planned.toSorted(
     (a, b) =>
       isFromApi(a) - isFromApi(b) ||
@@ -215,11 +257,11 @@ function withoutTwins(
       a.document.createdMs - b.document.createdMs ||
       (a.plan.peer.name < b.plan.peer.name ? -1 : 1),
   );
-  const counting = namesByPlace(inOrder.map(({ plan }) => plan));
+  const counting = namesByPlace(inOrder.map(({ plan }) => plan).filter((each) => !isOverdue(each)));
   return planned.map(({ plan }) => {
     const { peer } = plan;
     const other = counting.get(placeOf(plan) ?? '');
-    if (other === undefined || other === peer.name) return plan;
+    if (other === undefined || other === peer.name || isOverdue(plan)) return plan;
     return { kind: 'refused', peer, sentence: twinSentence(plan, other) };
   });
 }
@@ -236,7 +278,7 @@ function namesByPlace(plans: readonly PeerPlan[]): ReadonlyMap<string, string> {
 
 /** the session (planKey) that it has, or waits for; undefined: none */
 export function placeOf(plan: PeerPlan): string | undefined {
-  return plan.kind === 'refused' ? plan.awaited : planKey(plan);
+  return plan.kind === 'refused' ? plan.awaited?.session : planKey(plan);
 }
 
 /** Routers of a range dial us: they are known by their address alone, whatever port or source the documents name beside it. */

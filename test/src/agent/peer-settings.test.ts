@@ -254,6 +254,54 @@ describe('peers that cannot be had beside each other', () => {
       const ready = new Map([['tor', { kind: 'ready', password: 'k' } as const]]);
       expect(inForce({ documents: both, passwords: ready, standing })).to.deep.equal(['tor']);
     });
+
+    describe('a BGPPeer that waits for a key keeps no other from a session for ever', () => {
+      const [tor, other] = [peer({ password: KEY, asn: 64_501 }), inRack('a-tor')];
+      const both = peersOf([tor, 5, 'api'], [other, 9, 'api']);
+      const waiting = { documents: both, passwords: UNKNOWN };
+      const ready = new Map([['tor', { kind: 'ready', password: 'k' } as const]]);
+      const at = (nowMs: number, { plans: standing }: { plans: View['standing'] & object }) =>
+        desired(view({ node: rack('a'), ...waiting, nowMs, standing }));
+      const having = ({ plans }: ReturnType<typeof at>) =>
+        plans.flatMap((plan) => (plan.kind === 'refused' ? [] : [plan.peer.name]));
+
+      it('but for a minute, and it says why it has none itself', () => {
+        const first = at(1000, { plans: [] });
+        expect(having(first)).to.deep.equal([]);
+        expect(first.wakeAtMs).to.equal(61_000);
+        const later = at(60_999, first);
+        expect([having(later), later.wakeAtMs]).to.deep.equal([[], 61_000]);
+        const over = at(61_000, later);
+        expect(having(over)).to.deep.equal(['a-tor']);
+        expect(over.wakeAtMs).to.equal(undefined);
+        expect(over.plans[0]).to.have.property('sentence').that.includes('no answer');
+        expect(having(at(62_000, over))).to.deep.equal(['a-tor']);
+      });
+
+      it('it has its session when its key is known, and the other one never where it is soon', () => {
+        const first = at(1000, { plans: [] });
+        const soon = { ...waiting, passwords: ready, nowMs: 2000, standing: first.plans };
+        expect(inForce(soon)).to.deep.equal(['tor']);
+        const over = at(62_000, at(61_000, first));
+        const late = { ...waiting, passwords: ready, nowMs: 63_000, standing: over.plans };
+        expect(inForce(late)).to.deep.equal(['tor']);
+      });
+
+      it('another one that waits takes no place of it', () => {
+        const unread = { kind: 'unknown', problem: 'x' } as const;
+        const passwords: View['passwords'] = new Map([
+          ['tor', unread],
+          ['a-tor', unread],
+        ]);
+        const two = peersOf([tor, 5, 'api'], [inRack('a-tor', { password: KEY }), 9, 'api']);
+        const about = { node: rack('a'), documents: two, passwords } as const;
+        const first = desired(view({ ...about, nowMs: 1000 }));
+        const over = { ...about, nowMs: 61_000, standing: first.plans };
+        const late = { ...about, passwords: ready, nowMs: 62_000 };
+        const { plans: standing } = desired(view(over));
+        expect(having(desired(view({ ...late, standing })))).to.deep.equal(['tor']);
+      });
+    });
   });
 
   it('has a neighbour of a range agree on a hold time: a stranger that is silent would be waited for without an end', () => {

@@ -146,11 +146,15 @@ class World {
   }
 
   /** `undefined`: they are answered again */
-  failSecrets(error: Error | undefined): void {
+  failSecrets(error: Error | undefined, only?: string): void {
     this.api.fault =
       error &&
-      (({ verb, resource }) =>
-        verb === 'get' && resource === SECRETS ? { kind: 'before', error } : undefined);
+      (({ verb, resource, name }) => {
+        const isMeant = only === undefined || name === only;
+        return verb === 'get' && resource === SECRETS && isMeant
+          ? { kind: 'before', error }
+          : undefined;
+      });
   }
 
   /** peers in files, beside what the API has */
@@ -353,6 +357,23 @@ describe('a session with a key', () => {
       await world.restart();
       await world.pass(10_000);
       expect(world.heard).to.deep.equal(['up', `+${VIP}/32`]);
+      expect(world.agent.sessions.map(({ name }) => name)).to.deep.equal(['tor']);
+    });
+
+    it('and another BGPPeer that is the same session does in a minute, where nobody can say its key', async () => {
+      world.api.put(BGP_PEERS, peer('tor', { password: { secret: 'a' }, asn: 23_456 }));
+      world.api.put(BGP_PEERS, peer('tor2', { password: { secret: 'b' } }));
+      world.api.put(SECRETS, holding('b', KEY));
+      await world.pass(5000);
+      world.failSecrets(new ApiError(403, 'Forbidden', 'no'), 'a');
+      await world.restart();
+      await world.pass(50_000);
+      expect(world.heard).to.deep.equal([]);
+      await world.pass(20_000);
+      expect(world.heard).to.deep.equal(['up', `+${VIP}/32`]);
+      world.failSecrets(undefined);
+      await world.pass(20_000);
+      expect(world.heard, 'it goes on').to.deep.equal(['up', `+${VIP}/32`]);
       expect(world.agent.sessions.map(({ name }) => name)).to.deep.equal(['tor']);
     });
   });
