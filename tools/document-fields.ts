@@ -56,7 +56,7 @@ A directory has at most 10,000 such files, a file at most 16 MB and 100,000 docu
 What happens to a document that is refused:
 
 - It is named with file, line and what to do; all others are used.
-- If an earlier form of it was in use (the same kind and name), that stays in use.
+- If an earlier form of it was in use (the same kind and name), that stays in use, over restarts too.
 - While a file cannot be read, is empty, or has a document whose kind or name cannot be read, nothing of that file is removed.
 - If the directory cannot be read, nothing is removed.
 - A document that was deleted from a file, or whose file was deleted, is removed.
