@@ -29,6 +29,7 @@ import { eachOf, isToldOf, writtenInTurn, writtenTogether } from './grant-writes
 import { LaterKeys } from './later-keys.ts';
 import type { LoopContext } from './loops.ts';
 import { ServiceTeller } from './service-teller.ts';
+import { ServiceWords } from './service-words.ts';
 import type { ServiceWorld } from './service-world.ts';
 
 /** claims that are written at the same time, and Services that are */
@@ -60,6 +61,7 @@ export class ServiceLoop {
   readonly #writer: ClaimWriter;
   readonly #claims: KeyQueue;
   readonly #services: KeyQueue;
+  readonly #words: ServiceWords;
   readonly #teller: ServiceTeller;
   /** Services to be written when the claims of their namespace are through */
   readonly #later = new LaterKeys();
@@ -85,13 +87,9 @@ export class ServiceLoop {
       work: (key) => this.#orSay(key, this.#workOnClaims(key)),
       onFailure,
     });
-    this.#services = new KeyQueue({
-      clock,
-      random,
-      concurrency: SERVICE_WRITES,
-      work: (key) => this.#orSay(key, this.#workOnService(key)),
-      onFailure,
-    });
+    const work = (key: string) => this.#orSay(key, this.#workOnService(key));
+    this.#services = new KeyQueue({ clock, random, concurrency: SERVICE_WRITES, work, onFailure });
+    this.#words = new ServiceWords(context, { work, onFailure });
     this.#ends.push(
       counters.queue('service-claims', () => this.#claims.depth),
       counters.queue('service-status', () => this.#services.depth + this.#later.size),
@@ -112,6 +110,7 @@ export class ServiceLoop {
     this.#later.clear();
     this.#claims.stop();
     this.#services.stop();
+    this.#words.stop();
   }
 
   async #workOnClaims(key: string): Promise<QueueOutcome> {
@@ -308,7 +307,9 @@ export class ServiceLoop {
 
   #tellSoon({ key, service, decision }: Pass): void {
     if (service === undefined) this.#teller.forget(key);
-    if (service !== undefined && this.#teller.hasNews(service, decision)) this.#later.add(key);
+    if (service !== undefined && this.#teller.hasNews(service, decision)) {
+      (this.#teller.isOnlyWords(service, decision) ? this.#words : this.#later).add(key);
+    }
     if (this.#claims.depth <= BACKLOG) {
       for (const each of this.#later.takeAll()) this.#services.add(each);
       return;

@@ -2,6 +2,7 @@
 
 import type { Address } from 'bgp-ts';
 import { AddressSet, unique } from '../allocator/address-set.ts';
+import { includes } from '../allocator/decide-external.ts';
 import {
   ALLOCATED_CONDITION,
   grantedAddress,
@@ -51,6 +52,18 @@ export class ServiceTeller {
       statusPatch(service, decision, this.#context.clock.wallTimeMs()) !== undefined ||
       this.#warned.get(serviceKey(service)) !== wordsOf(service, decision)
     );
+  }
+
+  /** It has what it shall have, before and after: only words about it change. */
+  isOnlyWords(service: Service, decision: ServiceDecision): boolean {
+    const before = service.conditions.find(({ type }) => type === ALLOCATED_CONDITION);
+    const isServed = before?.status === 'True' && decision.verdict?.status === 'True';
+    const { ingress } = decision;
+    const isSame =
+      ingress === undefined ||
+      (ingress.length === service.ingress.length &&
+        ingress.every((address) => includes(service.ingress, address)));
+    return isServed && isSame && externalIpsPatch(service, decision) === undefined;
   }
 
   /** `again`: the Service is a newer one than we know */
