@@ -235,9 +235,12 @@ interface Planned {
 }
 
 /**
- * Two peers that are one session on this node: that of files counts, then the one that stands, then the older one. Only a node can tell, since
- * selectors and overrides are about it. One that waits for its key for long counts no more, so that another one can try; it is still the one
- * that stands when its key is known: the other one was refused until then, and may have no session.
+ * Two peers that are one session on this node: that of files counts, then the one that stands,
+ * then the older one. Only a node can tell, since selectors and overrides are about it. One that
+ * waits for its key for long leaves its place to another one that has a session by now, and to
+ * nobody who would wait as well: two that wait would both stand, and the one whose key came later
+ * would take over what the first one has. Who waited has its place again when its key is known: the
+ * other one was refused until then, and may never have come up.
  */
 function withoutTwins(
   planned: readonly Planned[],
@@ -257,7 +260,11 @@ function withoutTwins(
       a.document.createdMs - b.document.createdMs ||
       (a.plan.peer.name < b.plan.peer.name ? -1 : 1),
   );
-  const counting = namesByPlace(inOrder.map(({ plan }) => plan).filter((each) => !isOverdue(each)));
+  const plans = inOrder.map(({ plan }) => plan);
+  const overdue = plans.filter(isOverdue);
+  const keptFree = new Set(overdue.map(placeOf));
+  const waitsToo = (plan: PeerPlan) => plan.kind === 'refused' && keptFree.has(placeOf(plan));
+  const counting = namesByPlace([...plans.filter((plan) => !waitsToo(plan)), ...overdue]);
   return planned.map(({ plan }) => {
     const { peer } = plan;
     const other = counting.get(placeOf(plan) ?? '');

@@ -376,6 +376,31 @@ describe('a session with a key', () => {
       expect(world.heard, 'it goes on').to.deep.equal(['up', `+${VIP}/32`]);
       expect(world.agent.sessions.map(({ name }) => name)).to.deep.equal(['tor']);
     });
+
+    for (const [what, isFirst] of [
+      ['its own key first', true],
+      ['both keys at once', false],
+    ] as const) {
+      it(`and keeps its session from another one that waited as long: ${what}`, async () => {
+        const nodeSelector = { matchLabels: { rack: 'a' } };
+        const error = new ApiError(503, 'ServiceUnavailable', 'no');
+        world.api.put(SECRETS, holding('b', 'wrong'));
+        world.api.put(BGP_PEERS, peer('tor2', { password: { secret: 'b' }, nodeSelector }));
+        await world.pass(5000);
+        expect(world.heard).to.deep.equal([]);
+        world.failSecrets(error);
+        await world.restart();
+        await world.pass(150_000);
+        expect(world.heard).to.deep.equal([]);
+        if (isFirst) world.failSecrets(error, 'b');
+        else world.failSecrets(undefined);
+        await world.pass(30_000);
+        world.failSecrets(undefined);
+        await world.pass(60_000);
+        expect(world.heard, 'once, for good').to.deep.equal(['up', `+${VIP}/32`]);
+        expect(world.agent.sessions.map(({ name }) => name)).to.deep.equal(['tor']);
+      });
+    }
   });
 
   for (const [label, value] of Object.entries(OWN_LABELS)) {
