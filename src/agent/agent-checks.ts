@@ -69,19 +69,28 @@ export class AgentChecks {
   applyServices(areOld = false): void {
     const { knowledge } = this.#options;
     if (this.#services === undefined) return;
-    this.#services.addresses = knowledge.clusterNode?.addresses ?? [];
-    this.#services.isJoined = knowledge.clusterJoined.isOpen;
+    this.#heedNode(this.#services);
     // worked out only where a port is silent: most documents come without one
     const isAnnounced = (name: string) => knowledge.announced.has(name);
     this.#services.apply(knowledge.documents?.claims ?? [], areOld, isAnnounced);
     this.#shareFacts();
   }
 
-  /** Waits for kube-proxy count from when the Node may announce. */
+  /** Node and documents come by lists of their own: either may be the later one. */
   nodeIsKnown(): void {
     if (this.#services === undefined) return;
-    this.#services.isJoined = this.#options.knowledge.clusterJoined.isOpen;
+    this.#heedNode(this.#services);
     this.#shareFacts();
+  }
+
+  /**
+   * Waits for kube-proxy count from when the Node may announce. It listens where it did while the
+   * Node is gone from the API.
+   */
+  #heedNode(services: ServiceHealth): void {
+    const { clusterNode, clusterJoined } = this.#options.knowledge;
+    if (clusterNode !== undefined) services.addresses = clusterNode.addresses;
+    services.isJoined = clusterJoined.isOpen;
   }
 
   stop(): void {
