@@ -156,7 +156,7 @@ export class DynamicPeers {
     driver.setSettings(settings);
     const { name: newName } = settings;
     if (newName !== peer) this.#world.emit({ kind: 'removed', peer, newName });
-    if (isOutdated()) return;
+    if (isOutdated() || member.phase !== 'established') return;
     driver.setRoutes(range.routes, range.isPartial);
   }
 
@@ -178,7 +178,6 @@ export class DynamicPeers {
       isReplacing: false,
     };
     this.#members.set(memberKey(remote), member);
-    driver.setRoutes(range.routes, range.isPartial);
     driver.start();
     return member;
   }
@@ -192,7 +191,11 @@ export class DynamicPeers {
 
   #follow(member: Member, event: PeerSpeakerEvent): void {
     if (!this.#isMember(member)) return;
-    if (event.kind === 'established') this.#setPhase(member, 'established');
+    if (event.kind === 'established') {
+      this.#setPhase(member, 'established');
+      member.driver.setRoutes(member.range.routes, member.range.isPartial);
+    }
+    if (event.kind === 'down' && event.wasEstablished) member.driver.setRoutes([]);
     if (event.kind !== 'down' || member.isReplacing || event.reason.kind === 'stopped') return;
     if (isDamped(event.reason)) this.#holdOff(member);
     // what a neighbour that is held off tries meanwhile is turned away, and changes nothing

@@ -298,6 +298,47 @@ describe('neighbours by range', () => {
     expect(times, 'and no place for the greedy one now').to.have.length(1);
   });
 
+  it('have routes kept for them while they are established, and at no other time', async () => {
+    const lab = new Lab();
+    let reads = 0;
+    const route = {
+      get prefix() {
+        reads += 1;
+        return prefix('203.0.113.0/24');
+      },
+      attributes: {},
+    };
+    const readsOf = async (work: () => Promise<unknown>) => {
+      const before = reads;
+      await work();
+      await lab.run(100);
+      return reads - before;
+    };
+    const timers = { idleHoldSeconds: 10, idleHoldMaximumSeconds: 10 };
+    const router = await lab.router({});
+    const apply = async () =>
+      router.speaker.apply({ peers: [], ranges: [range({ routes: [route] }, { timers })] });
+    const alone = await readsOf(apply);
+    const strangers = async () => {
+      for (let each = 60; each < 80; each += 2) {
+        await lab.silent(`192.0.2.${each}`);
+        // not the AS that this router has
+        lab.node(`192.0.2.${each + 1}`, { peerAsn: 64999 });
+      }
+    };
+    expect(await readsOf(strangers), 'none of these has been a neighbour').to.equal(0);
+    expect(await readsOf(apply)).to.equal(alone);
+    const many = [1, 2, 3, 4].map((each) => `198.51.100.${each}/32`);
+    const impatient = { idleHoldSeconds: 0.1, idleHoldMaximumSeconds: 0.1 };
+    const greedy = lab.node('192.0.2.11', { timers: impatient }, ...many);
+    const heard = () => greedy.of('update-received').flatMap(({ update }) => update.nlri);
+    expect(await readsOf(() => lab.run(0)), 'it is established').to.be.above(0);
+    expect([heard().length, router.of('down').length > 0]).to.deep.equal([1, true]);
+    expect(await readsOf(apply), 'it is held off').to.equal(alone);
+    await lab.run(30_000);
+    expect(heard().length, 'and back').to.be.at.least(2);
+  });
+
   it('double the pause of one that does not learn', async () => {
     const lab = new Lab();
     const timers = { idleHoldSeconds: 4, idleHoldMaximumSeconds: 60 };
