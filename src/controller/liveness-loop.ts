@@ -59,6 +59,10 @@ export class LivenessLoop implements LivenessView {
     return this.#watch.hasRenewedTwice(node, sinceMs);
   }
 
+  isRestarting(node: string): boolean {
+    return this.#watch.isRestarting(node);
+  }
+
   onLook(listener: () => void): () => void {
     return this.#watch.onLook(listener);
   }

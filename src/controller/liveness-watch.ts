@@ -21,6 +21,8 @@ export interface LivenessView {
   lifeOf(node: string): Life;
   /** it has been seen to renew its Lease twice since (on the clock of the controller) */
   hasRenewedTwice(node: string, sinceMs: number): boolean;
+  /** it is away for a planned restart */
+  isRestarting(node: string): boolean;
   /** most nodes fell silent together: move nothing */
   readonly isBlind: boolean;
   /** we have just begun, and not all that live have been heard yet: place nothing */
@@ -84,6 +86,10 @@ export class LivenessWatch implements LivenessView {
 
   hasRenewedTwice(node: string, sinceMs: number): boolean {
     return this.#liveness.hasRenewedTwice(nodeLease(node), sinceMs);
+  }
+
+  isRestarting(node: string): boolean {
+    return this.#liveness.isRestarting(nodeLease(node));
   }
 
   onLook(listener: () => void): () => void {

@@ -31,7 +31,7 @@ type NodeCaches = Pick<ControllerCaches, 'nodes' | 'ipNodes'>;
 
 export class PlacementNodes {
   readonly #caches: NodeCaches;
-  readonly #liveness: Pick<LivenessView, 'lifeOf' | 'hasRenewedTwice'>;
+  readonly #liveness: Pick<LivenessView, 'lifeOf' | 'hasRenewedTwice' | 'isRestarting'>;
   readonly #clock: Clock;
   readonly #demands = new Map<string, ClaimDemand>();
   readonly #groups = new Map<string, NodeGroup>();
@@ -52,7 +52,7 @@ export class PlacementNodes {
 
   constructor(
     caches: NodeCaches,
-    liveness: Pick<LivenessView, 'lifeOf' | 'hasRenewedTwice'>,
+    liveness: Pick<LivenessView, 'lifeOf' | 'hasRenewedTwice' | 'isRestarting'>,
     clock: Clock,
   ) {
     this.#caches = caches;
@@ -136,7 +136,10 @@ export class PlacementNodes {
       if (life === 'alive' && this.#liveness.hasRenewedTwice(name, sinceMs)) return false;
       const isSelected = node !== undefined && selects(placement.nodeSelector, node.labels);
       // one that has stopped by itself announces nothing; one that is not selected has no Lease
-      const hears = life === 'alive' || life === 'released' || !isSelected;
+      const hears =
+        (life === 'alive' && !this.#liveness.isRestarting(name)) ||
+        life === 'released' ||
+        !isSelected;
       return isAwaited(node) && !(hears && this.#knows(name, version));
     });
     return names.sort();

@@ -54,7 +54,7 @@ interface Sighting {
   /** when that was */
   changedMs: number;
   /** when it changed before that; absent: we have not seen that */
-  changedBeforeMs?: number;
+  changedBeforeMs?: number | undefined;
   proofs: number;
   isReleased: boolean;
   /** was found silent for too long at a time when we were not blind, and has not been heard since */
@@ -129,7 +129,8 @@ export class Liveness {
     if (!lease.isReleased) known.times = leaseTimes(leaseSeconds(lease.durationSeconds));
     known.changedAt = this.#clock.at(known.times, nowMs);
     known.changedLongAt = this.#clock.at(DEFAULT_LEASE_TIMES, nowMs);
-    known.changedBeforeMs = known.changedMs;
+    // its last word before a planned restart is no renewal: nothing of it hears since
+    known.changedBeforeMs = known.restartingMs > 0 ? undefined : known.changedMs;
     known.changedMs = nowMs;
     known.restartingMs = lease.restartingMs ?? 0;
     known.isReleased = lease.isReleased;
@@ -214,7 +215,13 @@ export class Liveness {
    * was away for some time brings one of before.
    */
   hasRenewedTwice(name: string, sinceMs: number): boolean {
-    return (this.#nodes.get(name)?.changedBeforeMs ?? Number.NEGATIVE_INFINITY) > sinceMs;
+    const beforeMs = this.#nodes.get(name)?.changedBeforeMs ?? Number.NEGATIVE_INFINITY;
+    return beforeMs > sinceMs && !this.isRestarting(name);
+  }
+
+  /** Its agent has said that it is away for a planned restart, and has not renewed since: it does not hear. */
+  isRestarting(name: string): boolean {
+    return (this.#nodes.get(name)?.restartingMs ?? 0) > 0;
   }
 
   /** We have just begun to look, and know of nodes that may yet prove to live: whoever was first would be given everything. */

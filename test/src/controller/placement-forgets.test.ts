@@ -26,9 +26,10 @@ const DEMAND: ClaimDemand = {
   family: 'ipv4',
 };
 
-const LIVES: Pick<LivenessView, 'lifeOf' | 'hasRenewedTwice'> = {
+const LIVES: Pick<LivenessView, 'lifeOf' | 'hasRenewedTwice' | 'isRestarting'> = {
   lifeOf: () => 'alive',
   hasRenewedTwice: () => true,
+  isRestarting: () => false,
 };
 
 describe('placement, of nodes that are gone', () => {

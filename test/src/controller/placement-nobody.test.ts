@@ -26,6 +26,10 @@ class CountingLiveness implements LivenessView {
     return 'alive';
   }
 
+  isRestarting(): boolean {
+    return false;
+  }
+
   hasRenewedTwice(): boolean {
     return true;
   }

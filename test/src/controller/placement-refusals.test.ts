@@ -43,6 +43,10 @@ class Liveness implements LivenessView {
     return this.lifeOf(node) === 'alive';
   }
 
+  isRestarting(): boolean {
+    return false;
+  }
+
   onLook(listener: () => void): () => void {
     this.look = listener;
     return () => undefined;
