@@ -65,11 +65,17 @@ export class PlacementEndpoints {
     return isSame ? [] : [...new Set([...was, ...is])];
   }
 
-  /** nodes that have an endpoint of each Local Service behind it; undefined: none of them is Local */
+  /**
+   * Nodes that have an endpoint of each Local Service behind it, or, where none has, of one of them:
+   * an agent announces an address for whichever of its Services is served there. undefined: none of
+   * them is Local
+   */
   nodesFor(claim: Pick<IpClaim, 'services'>): ReadonlySet<string> | undefined {
-    const [first, ...rest] = localServices(claim).map((service) => this.#of(serviceKey(service)));
+    const all = localServices(claim).map((service) => this.#of(serviceKey(service)));
+    const [first, ...rest] = all;
     if (first === undefined || rest.length === 0) return first;
-    return new Set([...first].filter((node) => rest.every((nodes) => nodes.has(node))));
+    const ofEach = [...first].filter((node) => rest.every((nodes) => nodes.has(node)));
+    return new Set(ofEach.length > 0 ? ofEach : all.flatMap((nodes) => [...nodes]));
   }
 
   /** whom to go round, with those that cannot serve it as long as there is one that can */

@@ -33,6 +33,9 @@ describe('endpoints of Local Services', () => {
     endpoints.change(undefined, first);
     expect([...(endpoints.nodesFor(local('s')) ?? [])]).to.deep.equal(['b']);
     expect(endpoints.nodesFor(local('u'))?.size, 'nobody is behind it').to.equal(0);
+    expect([...(endpoints.nodesFor(local('u', 'v')) ?? [])], 'nor behind these').to.deep.equal([]);
+    const some = [...(endpoints.nodesFor(local('s', 'u')) ?? [])];
+    expect(some, 'one of them is better than none').to.deep.equal(['b']);
     const cluster = { services: [{ namespace: 'n', name: 's' }] };
     expect(endpoints.nodesFor(cluster), 'it is not Local').to.equal(undefined);
     expect(endpoints.nodesFor({ services: [] }), 'a person made it').to.equal(undefined);
