@@ -11,22 +11,31 @@ import { splitKey } from '../sources/kube/object-key.ts';
 export interface Hold {
   readonly addresses: readonly Address[];
   readonly word?: string;
-  /** the Service names its addresses, so it waits for nobody under its sharing key */
-  readonly isNamed: boolean;
+  /** in the order in which they began */
+  readonly number: number;
 }
 
 export class Holds {
   readonly #holds = new Map<string, Hold>();
   readonly #pools: () => readonly IpPool[];
+  /** by Services that wait for a sharing key: the last hold that had begun when they began to wait */
+  readonly #waitingSince = new Map<string, number>();
+  #last = 0;
 
   constructor(pools: () => readonly IpPool[]) {
     this.#pools = pools;
   }
 
   set(key: string, addresses: readonly Address[], request: ServiceRequest | undefined): void {
-    const isNamed = request !== undefined && request.addresses.length > 0;
     const word = request?.shareKey;
-    this.#holds.set(key, { addresses, isNamed, ...(word !== undefined && { word }) });
+    this.#last += 1;
+    this.#holds.set(key, { addresses, number: this.#last, ...(word !== undefined && { word }) });
+  }
+
+  /** It waits for a sharing key from here on, or does not any more. */
+  wait(key: string, isWaiting: boolean): void {
+    if (!isWaiting) this.#waitingSince.delete(key);
+    else if (!this.#waitingSince.has(key)) this.#waitingSince.set(key, this.#last);
   }
 
   /** what was held; undefined: nothing was */
@@ -44,16 +53,18 @@ export class Holds {
 
   /**
    * A Service that this one may share with writes a claim under the same sharing key. Of other
-   * namespaces those count that stand in this line themselves: Services that name their addresses
-   * do not, and hundreds of them would hold the key without a moment in between.
+   * namespaces those count that had begun when this one began to wait: hundreds of Services would
+   * otherwise hold the key without a moment in between.
    */
   isShareBusy(word: string, key: string): boolean {
+    const { namespace } = splitKey(key);
+    const last = this.#waitingSince.get(key) ?? this.#last;
     return [...this.#holds].some(
       ([by, hold]) =>
         by !== key &&
         hold.word === word &&
         this.mayShare(by, key) &&
-        (!hold.isNamed || splitKey(by).namespace === splitKey(key).namespace),
+        (hold.number <= last || splitKey(by).namespace === namespace),
     );
   }
 

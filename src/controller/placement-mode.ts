@@ -23,6 +23,8 @@ import type { PlacementSubject } from './placement-subject.ts';
 const RENEWED_MS = 2 * DEFAULT_LEASE_TIMES.lastSignMs + 1000;
 /** what is over by itself is not worth a write to each claim */
 const SAY_MS = 20_000;
+/** a node without a Lease says within 75 s what it has taken up */
+const SAY_UNSELECTED_MS = 100_000;
 /** a node that comes back or goes is noticed at once; this is for others, e.g. after a stall */
 const AGAIN_MS = 60_000;
 
@@ -48,8 +50,11 @@ export function awaitUnaware(
   const isEarly = waitedMs < RENEWED_MS;
   const nextMs = isEarly ? RENEWED_MS - waitedMs : Math.min(waitedMs, AGAIN_MS);
   const again = { kind: 'retry', afterMs: Math.min(nextMs, maxStaleMs - waitedMs) } as const;
-  if (waitedMs < SAY_MS) return { kind: 'rest', again };
-  return { kind: 'rest', again, verdict: stillAnycast(holder, unaware) };
+  const names = unaware
+    .filter(({ isSelected }) => waitedMs >= (isSelected ? SAY_MS : SAY_UNSELECTED_MS))
+    .map(({ name }) => name);
+  if (names.length === 0) return { kind: 'rest', again };
+  return { kind: 'rest', again, verdict: stillAnycast(holder, names) };
 }
 
 /** Claims that became anycast, and since when all may announce them. A new leader counts anew. */

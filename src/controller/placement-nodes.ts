@@ -29,6 +29,13 @@ const RETURN_MS = 10_000;
 
 type NodeCaches = Pick<ControllerCaches, 'nodes' | 'ipNodes'>;
 
+/** a node that may not have heard what became of a claim */
+export interface Unaware {
+  readonly name: string;
+  /** by the nodeSelector of the claim's placement */
+  readonly isSelected: boolean;
+}
+
 export class PlacementNodes {
   readonly #caches: NodeCaches;
   readonly #liveness: Pick<LivenessView, 'lifeOf' | 'hasRenewedTwice' | 'isRestarting'>;
@@ -129,20 +136,21 @@ export class PlacementNodes {
    * once they have taken it up. They are waited for as for a released address (quarantine.ts): until they are back,
    * their Node is gone or out of service. Not one that renews and gets no news of its claims (0037).
    */
-  unaware({ placement }: ClaimDemand, version: bigint, sinceMs: number): readonly string[] {
-    const names = [...this.known()].filter((name) => {
+  unaware({ placement }: ClaimDemand, version: bigint, sinceMs: number): readonly Unaware[] {
+    const found: Unaware[] = [];
+    for (const name of [...this.known()].sort()) {
       const { node, ipNode, life } = this.factsOf(name);
-      if (ipNode?.status.joined?.open !== true) return false;
-      if (life === 'alive' && this.#liveness.hasRenewedTwice(name, sinceMs)) return false;
+      if (ipNode?.status.joined?.open !== true || !isAwaited(node)) continue;
+      if (life === 'alive' && this.#liveness.hasRenewedTwice(name, sinceMs)) continue;
       const isSelected = node !== undefined && selects(placement.nodeSelector, node.labels);
       // one that has stopped by itself announces nothing; one that is not selected has no Lease
       const hears =
         (life === 'alive' && !this.#liveness.isRestarting(name)) ||
         life === 'released' ||
         !isSelected;
-      return isAwaited(node) && !(hears && this.#knows(name, version));
-    });
-    return names.sort();
+      if (!(hears && this.#knows(name, version))) found.push({ name, isSelected });
+    }
+    return found;
   }
 
   #knows(name: string, version: bigint): boolean {

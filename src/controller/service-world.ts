@@ -235,6 +235,7 @@ export class ServiceWorld {
   wait(key: string, wish: Wish | undefined): void {
     const before = this.waiting.wishOf(key);
     this.waiting.remove(key);
+    this.#holds.wait(key, wish?.shareKey !== undefined);
     if (wish !== undefined) this.waiting.put(wish);
     // those that came later stood back for it; what it no longer waits for may be theirs, also where it took nothing
     for (const { pool, family } of before?.pools ?? []) {

@@ -54,6 +54,10 @@ describe('a claim that became exclusive while a node that announces it is cut of
     bed.api.put(IP_POOLS, { ...exclusivePool('p', ofEdge), metadata });
     await bed.run(30);
     expect(bed.labels(0)).to.deep.equal({ [ANYCAST_LABEL]: '', [label()]: '0' });
+    const said = () => JSON.stringify(bed.status(0) ?? {});
+    expect(said(), 'it may answer yet').to.not.include('AwaitingNodes');
+    await bed.run(150);
+    expect(said()).to.include('AwaitingNodes');
     bed.agent('c').isSilent = false;
     await bed.run(12);
     alone();

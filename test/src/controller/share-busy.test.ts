@@ -3,6 +3,7 @@
 import { expect } from 'chai';
 import { ANNOTATION } from '../../../src/model/names.ts';
 import { IP_CLAIMS, NAMESPACES, SERVICES } from '../../../src/sources/kube/resources.ts';
+import type { MemoryCall } from '../../support/memory-kube-api.ts';
 import { Bed } from '../../support/service-bed.ts';
 
 describe('a sharing key under which a claim is being written', () => {
@@ -24,10 +25,9 @@ describe('a sharing key under which a claim is being written', () => {
 
   const annotations = { [ANNOTATION.share]: 'web' };
 
-  async function writes(pool: object, named: object = {}): Promise<void> {
-    bed.pool('lab', ['192.0.2.0/28'], pool);
+  function ofOther(name: string, named: object = {}): void {
     bed.api.put(SERVICES, {
-      metadata: { namespace: 'b', name: 'first', annotations: { ...annotations, ...named } },
+      metadata: { namespace: 'b', name, annotations: { ...annotations, ...named } },
       spec: {
         type: 'LoadBalancer',
         loadBalancerClass: 'herald.dev/herald',
@@ -35,10 +35,15 @@ describe('a sharing key under which a claim is being written', () => {
         ports: [{ port: 443, protocol: 'TCP' }],
       },
     });
+  }
+
+  async function writes(pool: object, spec: object = {}): Promise<void> {
+    bed.pool('lab', ['192.0.2.0/28'], pool);
+    ofOther('first');
     bed.run();
     await bed.settle(2);
     expect(bed.writes('create', 'ipclaims')).to.equal(1);
-    bed.service('second', { annotations });
+    bed.service('second', { annotations, spec });
     await bed.settle(2);
   }
 
@@ -47,8 +52,23 @@ describe('a sharing key under which a claim is being written', () => {
     expect(bed.address('second')).to.equal('192.0.2.1');
   });
 
-  it('keeps no Service of another namespace waiting where the one that writes names its address', async () => {
-    await writes({ shareAcross: ['a', 'b'] }, { [ANNOTATION.addresses]: '192.0.2.0' });
+  it('keeps no Service waiting for others of another namespace that begin after it', async () => {
+    const { promise: never } = Promise.withResolvers<void>();
+    const isWrite = (call: MemoryCall) =>
+      call.verb === 'create' && call.resource.plural === IP_CLAIMS.plural;
+    // the port of the first one: it cannot share with that
+    await writes({ shareAcross: ['a', 'b'] }, { ports: [{ port: 443, protocol: 'TCP' }] });
+    expect(bed.address('second')).to.equal(undefined);
+    // of b from now on, and by name, so that it waits for nobody
+    bed.api.fault = (call) =>
+      isWrite(call) && JSON.stringify(call.body).includes('192.0.2.9')
+        ? { kind: 'hold', until: never }
+        : undefined;
+    ofOther('next', { [ANNOTATION.addresses]: '192.0.2.9' });
+    await bed.settle(2);
+    expect(bed.writes('create', 'ipclaims')).to.equal(2);
+    endOfWrite();
+    await bed.settle(4);
     expect(bed.address('second')).to.equal('192.0.2.1');
   });
 
