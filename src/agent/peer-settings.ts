@@ -85,14 +85,17 @@ function keylessPlan(
 }
 
 function withItsKey(plan: SessionPlan, view: View): PeerPlan {
-  const { passwords, standing = [] } = view;
+  const { passwords, standing = [], documents } = view;
   const { peer } = plan;
   const unread = `the password of ${peer.name} has not been read yet`;
   const fact = passwords.get(peer.name) ?? { kind: 'unknown', problem: unread };
   if (fact.kind === 'ready') return withKey(plan, fact.password);
   if (fact.kind === 'missing') return { kind: 'refused', peer, sentence: fact.sentence };
   const { problem } = fact;
-  const known = standing.flatMap((each) => keyIfSame(each, plan) ?? [])[0];
+  // under its own name, or that of a document that is gone: the key of another one is for that one
+  const names = new Set(documents.peers.map(({ object }) => object.name));
+  const former = standing.filter(({ peer: { name } }) => name === peer.name || !names.has(name));
+  const known = former.flatMap((each) => keyIfSame(each, plan) ?? [])[0];
   if (known !== undefined) return { ...withKey(plan, known), unreadKey: problem };
   const sentence = `${problem}; its session stays down until that can be read`;
   return { kind: 'refused', peer, sentence, awaited: keyWait(plan, view) };

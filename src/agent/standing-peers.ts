@@ -14,10 +14,14 @@ export function standingFirst(
   peers: Documents['peers'],
   standing: readonly PeerPlan[],
 ): Documents['peers'] {
-  const having = standing.filter((plan) => placeOf(plan) !== undefined);
-  const names = new Set(having.map(({ peer }) => peer.name));
-  const isWithout = (name: string) => Number(!names.has(name));
-  return peers.toSorted((a, b) => isWithout(a.object.name) - isWithout(b.object.name));
+  const plans = new Map(standing.map((plan) => [plan.peer.name, plan]));
+  const rank = (name: string) => {
+    const plan = plans.get(name);
+    if (plan === undefined || placeOf(plan) === undefined) return 2;
+    // who waits for its key has no session that a restart could keep
+    return plan.kind === 'refused' ? 1 : 0;
+  };
+  return peers.toSorted((a, b) => rank(a.object.name) - rank(b.object.name));
 }
 
 /** What stood when it was saved, twins behind: the first that has a session counts. */

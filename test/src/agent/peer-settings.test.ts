@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { desired } from '../../../src/agent/desired.ts';
 import { PasswordFiles } from '../../../src/agent/password-files.ts';
 import { placeOf, planPeer } from '../../../src/agent/peer-settings.ts';
+import { standingFirst } from '../../../src/agent/standing-peers.ts';
 import type { NodeIdentity, View } from '../../../src/agent/view.ts';
 import type { BgpPeer } from '../../../src/model/bgp-peer.ts';
 import { address, documents, keyOf, NODE, peer, sourced, view } from './scenery.ts';
@@ -108,7 +109,9 @@ describe('planPeer', () => {
       const first = peer({ password: KEY, ...before });
       const standing = planPeer(first, view({ passwords: new Map([['tor', fact]]) }));
       const next = peer({ name: 'spine', password: KEY, ...after });
-      const plan = planPeer(next, view({ passwords, standing: standing ? [standing] : [] }));
+      const renamed = { ...documents(), peers: [sourced(next, 5)] };
+      const about = { passwords, documents: renamed, standing: standing ? [standing] : [] };
+      const plan = planPeer(next, view(about));
       if (plan === undefined || plan.kind === 'refused') return undefined;
       expect(plan.unreadKey).to.equal('no answer');
       return plan.kind === 'range' ? plan.template.password : plan.settings.password;
@@ -285,6 +288,24 @@ describe('peers that cannot be had beside each other', () => {
         const over = at(62_000, at(61_000, first));
         const late = { ...waiting, passwords: ready, nowMs: 63_000, standing: over.plans };
         expect(inForce(late)).to.deep.equal(['tor']);
+      });
+
+      it('lends nobody the key of the other one, though they are the same but for their keys', () => {
+        const passwords: View['passwords'] = new Map([
+          ['tor', { kind: 'unknown', problem: 'x' } as const],
+          ['a-tor', { kind: 'ready', password: 'k2' } as const],
+        ]);
+        const same = peer({ password: KEY });
+        const two = peersOf([same, 5, 'api'], [inRack('a-tor', { password: KEY }), 9, 'api']);
+        const about = { node: rack('a'), documents: two, passwords } as const;
+        let { plans: standing } = desired(view({ ...about, nowMs: 1000 }));
+        for (const nowMs of [61_000, 62_000, 63_000]) {
+          const next = desired(view({ ...about, nowMs, standing }));
+          expect(having(next), `at ${nowMs}`).to.deep.equal(['a-tor']);
+          standing = next.plans;
+        }
+        const names = standingFirst(two.peers, standing).map(({ object }) => object.name);
+        expect(names, 'in the saved View').to.deep.equal(['a-tor', 'tor']);
       });
 
       it('another one that waits takes no place of it', () => {
