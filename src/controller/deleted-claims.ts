@@ -13,6 +13,7 @@
 import type { Timer } from 'bgp-ts';
 import { type ClaimRecord, releasedBy } from '../allocator/claim-record.ts';
 import type { IpClaim } from '../model/ip-claim.ts';
+import { Slices } from '../turns/slices.ts';
 import type { CachedDocument } from './cached-document.ts';
 import { claimRecord } from './claim-records.ts';
 import type { LoopContext } from './loops.ts';
@@ -27,12 +28,18 @@ interface Kept {
   readonly timer: Timer;
 }
 
+/** claims that are looked at with the same nodes */
+const AT_A_STEP = 32;
+/** a look at one node costs this part of the unit that Slices counts in */
+const LOOKS_PER_UNIT = 40;
+
 export class DeletedClaims {
   readonly #context: LoopContext;
   readonly #world: ServiceWorld;
   readonly #isOurs: (claim: ClaimRecord) => boolean;
   readonly #kept = new Map<string, Kept>();
   readonly #waits = new ReleaseWaits();
+  readonly #slices = new Slices('deciding');
   readonly #ends: (() => void)[] = [];
 
   /** `isOurs`: we are deleting it, since its quarantine is over */
@@ -59,6 +66,7 @@ export class DeletedClaims {
 
   stop(): void {
     for (const end of this.#ends) end();
+    this.#slices.stop();
     for (const { timer } of this.#kept.values()) timer.cancel();
   }
 
@@ -92,15 +100,22 @@ export class DeletedClaims {
       const claim = this.#kept.get(name)?.claim;
       return claim !== undefined && ipNode !== undefined && isHeldBy(claim, ipNode, hasNode);
     };
-    for (const name of this.#waits.take(node, isHeld)) this.#lookAgain(name);
+    const freed = this.#waits.take(node, isHeld);
+    if (freed.length > 0) this.#slices.add(this.#lookAgain(freed));
   }
 
-  /** Those that it was held against have answered; there may be others. */
-  #lookAgain(name: string): void {
-    const kept = this.#kept.get(name);
-    const freedom = kept && freedomOf(kept.claim, this.#rules());
-    if (freedom?.kind === 'held') this.#waits.set(name, freedom.by);
-    else this.#letGo(name);
+  /** Those that they were held against have answered; there may be others. Some claims at a step. */
+  *#lookAgain(names: readonly string[]): Generator<number, void> {
+    for (let from = 0; from < names.length; from += AT_A_STEP) {
+      const rules = this.#rules();
+      for (const name of names.slice(from, from + AT_A_STEP)) {
+        const kept = this.#kept.get(name);
+        const freedom = kept && freedomOf(kept.claim, rules);
+        if (freedom?.kind === 'held') this.#waits.set(name, freedom.by);
+        else this.#letGo(name);
+      }
+      yield Math.ceil((AT_A_STEP * rules.ipNodes.length) / LOOKS_PER_UNIT);
+    }
   }
 
   /** A claim that is gone says no more for how long it was seen released: its timer does. */
