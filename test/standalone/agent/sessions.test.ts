@@ -250,6 +250,12 @@ describe('standalone: sessions of every shape', function () {
     const timers = { holdSeconds: 180, keepaliveSeconds: 60, connectRetrySeconds: 1 };
     await play({ address: '10.60.0.1', timers }, { isPassive: true, holdTimeSeconds: 180 });
     await bothRoutes(own);
+    await untilValue(
+      'all that was sent is acknowledged',
+      async () =>
+        (await node.exec('ss', ['-Htn', 'state', 'established', 'dport', '=', ':179'])).stdout,
+      (text) => /^\s*\d+\s+0\s/.test(text),
+    );
     // before the first KEEPALIVE is due: nothing is on its way, so TCP's own keepalives are what goes unanswered
     const lost = 'ip saddr 10.60.0.2 drop\n ip daddr 10.60.0.2 drop';
     const hook = (name: string) =>
