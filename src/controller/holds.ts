@@ -6,7 +6,7 @@
 import type { Address } from 'bgp-ts';
 import type { ServiceRequest } from '../allocator/service-request.ts';
 import type { IpPool } from '../model/ip-pool.ts';
-import { splitKey } from '../sources/kube/object-key.ts';
+import { namespaceOf } from '../sources/kube/namespace-turns.ts';
 
 export interface Hold {
   readonly addresses: readonly Address[];
@@ -47,7 +47,7 @@ export class Holds {
 
   *addressesOf(namespace: string): Iterable<Address> {
     for (const [key, { addresses }] of this.#holds) {
-      if (key.startsWith(`${namespace}/`)) yield* addresses;
+      if (namespaceOf(key) === namespace) yield* addresses;
     }
   }
 
@@ -57,21 +57,20 @@ export class Holds {
    * otherwise hold the key without a moment in between.
    */
   isShareBusy(word: string, key: string): boolean {
-    const { namespace } = splitKey(key);
+    const namespace = namespaceOf(key);
     const last = this.#waitingSince.get(key) ?? this.#last;
     return [...this.#holds].some(
       ([by, hold]) =>
         by !== key &&
         hold.word === word &&
         this.mayShare(by, key) &&
-        (hold.number <= last || splitKey(by).namespace === namespace),
+        (hold.number <= last || namespaceOf(by) === namespace),
     );
   }
 
   /** Another namespace with the same sharing key is in nobody's way where no pool lets the two share. */
   mayShare(one: string, other: string): boolean {
-    const { namespace: a = '' } = splitKey(one);
-    const { namespace: b = '' } = splitKey(other);
+    const [a, b] = [namespaceOf(one), namespaceOf(other)];
     if (a === b) return true;
     return this.#pools().some(
       ({ shareAcross }) => shareAcross.includes(a) && shareAcross.includes(b),

@@ -2,7 +2,6 @@
 
 import type { Address } from 'bgp-ts';
 import { AddressSet, unique } from '../allocator/address-set.ts';
-import { includes } from '../allocator/decide-external.ts';
 import {
   ALLOCATED_CONDITION,
   grantedAddress,
@@ -22,7 +21,7 @@ import { serviceRef } from './events.ts';
 import type { LoopContext } from './loops.ts';
 import { EXHAUSTED_CONDITION } from './pool-conditions.ts';
 import type { ServiceWorld } from './service-world.ts';
-import { externalIpsPatch, statusPatch, withoutIngress } from './service-writes.ts';
+import { externalIpsPatch, sameAddresses, statusPatch, withoutIngress } from './service-writes.ts';
 
 /** a Service is told of refused writes so often at the most */
 const TELL_AGAIN_MS = 5 * 60_000;
@@ -59,10 +58,7 @@ export class ServiceTeller {
     const before = service.conditions.find(({ type }) => type === ALLOCATED_CONDITION);
     const isServed = before?.status === 'True' && decision.verdict?.status === 'True';
     const { ingress } = decision;
-    const isSame =
-      ingress === undefined ||
-      (ingress.length === service.ingress.length &&
-        ingress.every((address) => includes(service.ingress, address)));
+    const isSame = ingress === undefined || sameAddresses(ingress, service.ingress);
     return isServed && isSame && externalIpsPatch(service, decision) === undefined;
   }
 

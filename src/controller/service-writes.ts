@@ -92,7 +92,7 @@ function guard({ uid, resourceVersion }: Service): object {
 }
 
 /** in whatever order */
-function sameAddresses(a: readonly Address[], b: readonly Address[]): boolean {
+export function sameAddresses(a: readonly Address[], b: readonly Address[]): boolean {
   if (a.length !== b.length) return false;
   const others = new AddressSet(b);
   return a.every((each) => others.has(each));
